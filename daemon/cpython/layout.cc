@@ -1,0 +1,171 @@
+#include "daemon/cpython/layout.h"
+
+#include <array>
+
+namespace sbump {
+namespace {
+
+// offsetof() over the installed headers of CPython 3.8.18 (Include/internal/pycore_pystate.h, code.h, frameobject.h);
+// dict keys: Objects/dict-common.h, v3.8.18.
+constexpr Layout kLayout38 = {
+    .minor = 8,
+    .arming = ArmingKind::kOpcacheFlag,
+    .code = {.size = 176,
+             .co_flags = 36,
+             .co_firstlineno = 40,
+             .co_consts = 56,
+             .co_filename = 104,
+             .co_name = 112,
+             .co_opcache_flag = 168,
+             .fingerprint = 16},
+    .frame = {.code = 32, .previous = 24, .globals = 48, .lasti = 104},
+    .thread = {.next = 8, .frame = 24},
+    .interpreter = {.next = 0, .threads_head = 8, .modules = 56},
+    .runtime = {.interpreters_head = 32,
+                .current_thread = 1368,
+                .gc_generations = 368,
+                .gc_permanent = 448,
+                .gc_collecting = 544},
+    .function = {.func_code = 16, .func_globals = 24, .func_qualname = 104, .func_module = 88},
+    .function_type = {.size = 120},
+    .unicode = {.ascii_data = 48, .compact_data = 72},
+    .dict = {.keys_size = 8, .keys_nentries = 32, .keys_indices = 40},
+};
+
+constexpr Layout MakeLayout39() {
+  Layout layout = kLayout38;
+  layout.minor = 9;
+  layout.interpreter.modules = 856;
+  layout.interpreter.gc_generations = 640;
+  layout.interpreter.gc_permanent = 720;
+  layout.interpreter.gc_collecting = 816;
+  layout.runtime = {.interpreters_head = 32, .current_thread = 568};
+  return layout;
+}
+constexpr Layout kLayout39 = MakeLayout39();
+
+constexpr Layout MakeLayout310() {
+  Layout layout = kLayout39;
+  layout.minor = 10;
+  layout.frame.lasti = 96;
+  layout.function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104};
+  layout.function_type = {.size = 128};
+  return layout;
+}
+constexpr Layout kLayout310 = MakeLayout310();
+
+// CPython 3.11.7: Include/internal/pycore_frame.h, pycore_interp.h, pycore_dict.h, Include/opcode.h.
+constexpr Layout kLayout311 = {
+    .minor = 11,
+    .arming = ArmingKind::kResumeQuick,
+    .code = {.size = 192,
+             .co_flags = 48,
+             .co_firstlineno = 72,
+             .co_consts = 24,
+             .co_filename = 112,
+             .co_name = 120,
+             .co_qualname = 128,
+             .co_warmup = 52,
+             .co_firsttraceable = 168,
+             .co_code_adaptive = 184,
+             .fingerprint = 56},
+    .opcode = {.resume = 151, .resume_other = 150},
+    .frame = {.code = 32, .previous = 48, .globals = 8, .prev_instr = 56},
+    .thread = {.next = 8, .cframe = 56},
+    .cframe_current_frame = 8,
+    .interpreter = {.next = 0,
+                    .threads_head = 16,
+                    .modules = 888,
+                    .gc_generations = 672,
+                    .gc_permanent = 752,
+                    .gc_collecting = 848},
+    .runtime = {.interpreters_head = 40, .current_thread = 576},
+    .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
+    .function_type = {.size = 136},
+    .unicode = {.ascii_data = 48, .compact_data = 72},
+    .dict = {.keys_log2_size = 8,
+             .keys_log2_index_bytes = 9,
+             .keys_kind = 10,
+             .keys_nentries = 24,
+             .keys_indices = 32},
+};
+
+// CPython 3.12.1.
+constexpr Layout kLayout312 = {
+    .minor = 12,
+    .arming = ArmingKind::kInstrumentedResume,
+    .code = {.size = 200,
+             .co_flags = 48,
+             .co_firstlineno = 68,
+             .co_consts = 24,
+             .co_filename = 112,
+             .co_name = 120,
+             .co_qualname = 128,
+             .co_instrumentation_version = 160,
+             .co_monitoring = 168,
+             .co_firsttraceable = 176,
+             .co_code_adaptive = 192,
+             .fingerprint = 48},
+    .monitoring_py_start_tools = 15,
+    .opcode = {.resume = 151, .instrumented_resume = 240},
+    .frame = {.code = 0, .previous = 8, .globals = 24, .prev_instr = 56},
+    .thread = {.next = 8, .cframe = 56},
+    .cframe_current_frame = 0,
+    .interpreter = {.next = 0,
+                    .threads_head = 72,
+                    .modules = 944,
+                    .gc_generations = 136,
+                    .gc_permanent = 216,
+                    .gc_collecting = 312,
+                    .instrumentation_version = 48},
+    .runtime = {.interpreters_head = 40},
+    .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
+    .function_type = {.size = 144},
+    .unicode = {.ascii_data = 40, .compact_data = 56},
+    .dict = {.keys_log2_size = 8,
+             .keys_log2_index_bytes = 9,
+             .keys_kind = 10,
+             .keys_nentries = 24,
+             .keys_indices = 32},
+};
+
+// CPython 3.13.0. interpreters_head, next and threads_head are published by the target itself in _Py_DebugOffsets and
+// checked against these (Include/internal/pycore_runtime.h).
+constexpr Layout MakeLayout313() {
+  Layout layout = kLayout312;
+  layout.minor = 13;
+  layout.code.size = 208;
+  layout.code.co_instrumentation_version = 168;
+  layout.code.co_monitoring = 176;
+  layout.code.co_firsttraceable = 184;
+  layout.code.co_code_adaptive = 200;
+  layout.monitoring_py_start_tools = 10;
+  layout.opcode = {.resume = 149, .resume_other = 207, .instrumented_resume = 236};
+  layout.thread = {.next = 8, .frame = 72, .eval_breaker = 24, .tracing = 60};
+  layout.cframe_current_frame = kAbsent;
+  layout.interpreter = {.next = 7264,
+                        .threads_head = 7344,
+                        .modules = 7656,
+                        .gc_generations = 7424,
+                        .gc_permanent = 7504,
+                        .gc_collecting = 7600,
+                        .instrumentation_version = 0};
+  layout.runtime = {.interpreters_head = 632};
+  return layout;
+}
+constexpr Layout kLayout313 = MakeLayout313();
+
+constexpr std::array kLayouts = {&kLayout38,  &kLayout39,  &kLayout310,
+                                 &kLayout311, &kLayout312, &kLayout313};
+
+}  // namespace
+
+const Layout* FindLayout(const PythonVersion& version) {
+  if (version.major != 3) return nullptr;
+  for (const Layout* layout : kLayouts) {
+    if (layout->minor == version.minor) return layout;
+  }
+  return nullptr;
+}
+
+}  // namespace sbump

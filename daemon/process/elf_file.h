@@ -1,0 +1,81 @@
+// What sbump needs of one ELF file on disk, read through libelf. Addresses here are the file's own virtual
+// addresses (vaddr), not the target's; LoadBias() turns one into the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/fd.h"
+#include "daemon/base/status.h"
+#include "daemon/process/proc_maps.h"
+
+namespace sbump {
+
+struct ElfSegment {  // PT_LOAD
+  uint64_t vaddr = 0;
+  uint64_t file_offset = 0;
+  uint64_t file_size = 0;
+  uint64_t memory_size = 0;
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+};
+
+struct ElfSymbol {
+  uint64_t vaddr = 0;
+  uint64_t size = 0;
+};
+
+class ElfFile {
+ public:
+  // x86-64 ET_EXEC or ET_DYN only; anything else is kUnimplemented and says what was found ("a 32-bit ELF file").
+  // Files above 1 GiB are refused. `name` is for messages.
+  static absl::StatusOr<ElfFile> Open(Fd file, std::string name);
+
+  ElfFile(ElfFile&&) noexcept;
+  ElfFile& operator=(ElfFile&&) noexcept;
+  ~ElfFile();
+
+  const std::string& name() const;
+  // Lower-case hex of NT_GNU_BUILD_ID; empty when the file has none.
+  const std::string& build_id() const;
+  bool position_independent() const;  // ET_DYN
+  std::span<const ElfSegment> segments() const;
+
+  // Dynamic symbols first (they survive strip), then .symtab. Undefined symbols are not found.
+  std::optional<ElfSymbol> FindSymbol(std::string_view symbol) const;
+
+  // The bytes of the file at [vaddr, vaddr+size), which must lie in the file-backed part of one segment.
+  absl::StatusOr<std::span<const std::byte>> BytesAt(uint64_t vaddr, uint64_t size) const;
+  // As many bytes as one segment holds from `vaddr` on, at most `max_size`; empty when outside.
+  std::span<const std::byte> BytesFrom(uint64_t vaddr, uint64_t max_size) const;
+
+  bool IsExecutable(uint64_t vaddr) const;
+  // The offset in the file of `vaddr`: what a uprobe is placed by.
+  absl::StatusOr<uint64_t> FileOffset(uint64_t vaddr) const;
+
+  // Every 8-byte word in data that is known to hold an address of code: for ET_DYN the places and addends of
+  // R_X86_64_RELATIVE relocations, for ET_EXEC the aligned words of non-executable segments. Sorted by place.
+  struct CodePointer {
+    uint64_t place_vaddr;
+    uint64_t code_vaddr;
+  };
+  std::vector<CodePointer> CodePointers() const;
+
+  // What to add to a vaddr to get the target's address, from the mappings of this same file; checked to be the
+  // same for every mapping.
+  absl::StatusOr<uint64_t> LoadBias(std::span<const Mapping> mappings_of_this_file) const;
+
+ private:
+  struct Impl;
+  explicit ElfFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sbump

@@ -1,0 +1,11 @@
+"""Stand-in for rules_cc: Bazel's built-in C++ rules under the names that its tools load."""
+
+cc_binary = native.cc_binary
+cc_import = native.cc_import
+cc_library = native.cc_library
+cc_proto_library = native.cc_proto_library
+cc_test = native.cc_test
+cc_toolchain = native.cc_toolchain
+cc_toolchain_suite = native.cc_toolchain_suite
+cc_flags_supplier = None
+compiler_flag = None
