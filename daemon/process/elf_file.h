@@ -1,5 +1,8 @@
-// What sbump needs of one ELF file on disk, read through libelf. Addresses here are the file's own virtual
-// addresses (vaddr), not the target's; LoadBias() turns one into the other.
+// What sbump needs of one ELF file on disk, read once through libelf. Addresses here are the file's
+// own virtual addresses (vaddr), not the target's; LoadBias() turns one into the other.
+//
+// The file is hostile input: it belongs to whoever owns the target. Immutable after Open(), so
+// threads may share it.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +37,10 @@ struct ElfSymbol {
 
 class ElfFile {
  public:
-  // x86-64 ET_EXEC or ET_DYN only; anything else is kUnimplemented and says what was found ("a 32-bit ELF file").
-  // Files above 1 GiB are refused. `name` is for messages.
+  // x86-64 ET_EXEC or ET_DYN only; anything else is kUnimplemented and says what was found ("a
+  // 32-bit ELF file"). A truncated or contradictory file is kDataLoss, one above 1 GiB
+  // kResourceExhausted. Reads every segment into memory: a worker's job (2 to 25 ms for an
+  // interpreter). `name` is for messages.
   static absl::StatusOr<ElfFile> Open(Fd file, std::string name);
 
   ElfFile(ElfFile&&) noexcept;
@@ -48,10 +53,12 @@ class ElfFile {
   bool position_independent() const;  // ET_DYN
   std::span<const ElfSegment> segments() const;
 
-  // Dynamic symbols first (they survive strip), then .symtab. Undefined symbols are not found.
+  // Dynamic symbols first (they survive strip), then .symtab. Not found: undefined and thread-local
+  // symbols, and a static name that stands for several addresses.
   std::optional<ElfSymbol> FindSymbol(std::string_view symbol) const;
 
-  // The bytes of the file at [vaddr, vaddr+size), which must lie in the file-backed part of one segment.
+  // The bytes of the file at [vaddr, vaddr+size), size > 0, which must lie in the file-backed part
+  // of one segment.
   absl::StatusOr<std::span<const std::byte>> BytesAt(uint64_t vaddr, uint64_t size) const;
   // As many bytes as one segment holds from `vaddr` on, at most `max_size`; empty when outside.
   std::span<const std::byte> BytesFrom(uint64_t vaddr, uint64_t max_size) const;
@@ -60,16 +67,20 @@ class ElfFile {
   // The offset in the file of `vaddr`: what a uprobe is placed by.
   absl::StatusOr<uint64_t> FileOffset(uint64_t vaddr) const;
 
-  // Every 8-byte word in data that is known to hold an address of code: for ET_DYN the places and addends of
-  // R_X86_64_RELATIVE relocations, for ET_EXEC the aligned words of non-executable segments. Sorted by place.
+  // Every 8-byte word in data that is known to hold an address of code: for ET_DYN the places and
+  // addends of R_X86_64_RELATIVE relocations (DT_RELA and DT_RELR), for ET_EXEC the aligned words
+  // of non-executable segments. Sorted by place. Empty when the file claims more relocations than
+  // any real one has. Computed at each call.
   struct CodePointer {
     uint64_t place_vaddr;
     uint64_t code_vaddr;
   };
   std::vector<CodePointer> CodePointers() const;
 
-  // What to add to a vaddr to get the target's address, from the mappings of this same file; checked to be the
-  // same for every mapping.
+  // What to add to a vaddr to get the target's address. Every segment must be mapped where the
+  // result says; further views of the file (a symboliser's read-only mmap of all of it) do not
+  // disturb. kDataLoss: the mappings are not of this file. kFailedPrecondition: the file is loaded
+  // more than once.
   absl::StatusOr<uint64_t> LoadBias(std::span<const Mapping> mappings_of_this_file) const;
 
  private:

@@ -1,0 +1,135 @@
+#include "daemon/process/elf_image.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kUserSpaceEnd = uint64_t{1} << 47;
+
+absl::Status Malformed(const std::string& name, size_t segment, const char* why) {
+  return absl::DataLossError(
+      absl::StrCat(name, ": not a sound ELF file: segment ", segment, " ", why));
+}
+
+absl::Status CheckSegment(const ElfSegment& s, uint64_t file_bytes, const std::string& name,
+                          size_t index) {
+  if (s.vaddr >= kUserSpaceEnd || s.memory_size > kUserSpaceEnd - s.vaddr) {
+    return Malformed(name, index, "lies outside the user half of the address space");
+  }
+  if (s.file_size > s.memory_size) {
+    return Malformed(name, index, "has more bytes in the file than in memory");
+  }
+  if (s.file_size == 0) return absl::OkStatus();
+  if (s.file_offset > file_bytes || s.file_size > file_bytes - s.file_offset) {
+    return Malformed(name, index, "reaches past the end of the file (is the file truncated?)");
+  }
+  if (s.file_offset % kPageBytes != s.vaddr % kPageBytes) {
+    return Malformed(name, index, "has an offset and an address that no kernel can map");
+  }
+  return absl::OkStatus();
+}
+
+// The ELF specification wants PT_LOAD entries in ascending order; the kernel and ld.so rely on it.
+absl::Status CheckSegments(const std::vector<ElfSegment>& segments, uint64_t file_bytes,
+                           const std::string& name) {
+  uint64_t previous_end = 0;
+  uint64_t total_bytes = 0;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    SB_RETURN_IF_ERROR(CheckSegment(segments[i], file_bytes, name, i));
+    if (segments[i].vaddr < previous_end) {
+      return Malformed(name, i, "overlaps the one before it, or is out of order");
+    }
+    previous_end = segments[i].vaddr + segments[i].memory_size;
+    total_bytes += segments[i].file_size;
+  }
+  // Segments of a real file share at most a page; a hostile one could name the same bytes 64 times.
+  if (total_bytes > file_bytes + segments.size() * kPageBytes) {
+    return absl::DataLossError(absl::StrCat(name, ": not a sound ELF file: its segments hold ",
+                                            total_bytes, " bytes, the file only ", file_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::byte>> ReadRange(int fd, uint64_t offset, uint64_t size,
+                                                 const std::string& name) {
+  std::vector<std::byte> bytes(size);
+  uint64_t done = 0;
+  while (done < size) {
+    const ssize_t n =
+        pread(fd, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, absl::StrCat(name, ": read at offset ", offset + done));
+    if (n == 0) {
+      return absl::DataLossError(
+          absl::StrCat(name, ": the file ends at offset ", offset + done, " while being read"));
+    }
+    done += static_cast<uint64_t>(n);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<ElfImage> ElfImage::Load(int fd, uint64_t file_bytes,
+                                        std::vector<ElfSegment> segments, const std::string& name) {
+  if (segments.empty() || segments.size() > kMaxLoadSegments) {
+    return absl::DataLossError(absl::StrCat(name, ": not a sound ELF file: ", segments.size(),
+                                            " loadable segments, expected 1 to ",
+                                            kMaxLoadSegments));
+  }
+  SB_RETURN_IF_ERROR(CheckSegments(segments, file_bytes, name));
+  ElfImage image;
+  for (const ElfSegment& s : segments) {
+    SB_ASSIGN_OR_RETURN(auto bytes, ReadRange(fd, s.file_offset, s.file_size, name));
+    image.bytes_.push_back(std::move(bytes));
+  }
+  image.segments_ = std::move(segments);
+  return image;
+}
+
+std::optional<size_t> ElfImage::FindFileBacked(uint64_t vaddr) const {
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const ElfSegment& s = segments_[i];
+    if (vaddr >= s.vaddr && vaddr - s.vaddr < s.file_size) return i;
+  }
+  return std::nullopt;
+}
+
+std::span<const std::byte> ElfImage::BytesFrom(uint64_t vaddr, uint64_t max_size) const {
+  const auto index = FindFileBacked(vaddr);
+  if (!index) return {};
+  const uint64_t skip = vaddr - segments_[*index].vaddr;
+  const std::vector<std::byte>& all = bytes_[*index];
+  return std::span(all).subspan(skip, std::min<uint64_t>(max_size, all.size() - skip));
+}
+
+std::optional<uint64_t> ElfImage::WordAt(uint64_t vaddr) const {
+  const auto bytes = BytesFrom(vaddr, sizeof(uint64_t));
+  if (bytes.size() != sizeof(uint64_t)) return std::nullopt;
+  uint64_t word;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return word;
+}
+
+bool ElfImage::IsExecutable(uint64_t vaddr) const {
+  return std::ranges::any_of(segments_, [&](const ElfSegment& s) {
+    return s.executable && vaddr >= s.vaddr && vaddr - s.vaddr < s.memory_size;
+  });
+}
+
+std::optional<uint64_t> ElfImage::FileOffset(uint64_t vaddr) const {
+  const auto index = FindFileBacked(vaddr);
+  if (!index) return std::nullopt;
+  return segments_[*index].file_offset + (vaddr - segments_[*index].vaddr);
+}
+
+}  // namespace sbump

@@ -1,0 +1,46 @@
+// The loadable part of an ELF file as bytes in our own memory. Knows segments; knows no symbols.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/process/elf_file.h"
+
+namespace sbump {
+
+// Interpreters have four to six PT_LOAD segments; the bound is for hostile files.
+inline constexpr size_t kMaxLoadSegments = 64;
+inline constexpr uint64_t kMaxElfFileBytes = uint64_t{1} << 30;
+
+class ElfImage {
+ public:
+  ElfImage() = default;
+
+  // Checks `segments` (in file order) against each other and against the file's size, then copies
+  // their bytes out of `fd`. `name` is for messages.
+  static absl::StatusOr<ElfImage> Load(int fd, uint64_t file_bytes,
+                                       std::vector<ElfSegment> segments, const std::string& name);
+
+  std::span<const ElfSegment> segments() const { return segments_; }
+  // As ElfFile::BytesFrom().
+  std::span<const std::byte> BytesFrom(uint64_t vaddr, uint64_t max_size) const;
+  std::span<const std::byte> SegmentBytes(size_t segment) const { return bytes_[segment]; }
+  // The little-endian word at `vaddr`, when all of it is in the file.
+  std::optional<uint64_t> WordAt(uint64_t vaddr) const;
+  bool IsExecutable(uint64_t vaddr) const;
+  std::optional<uint64_t> FileOffset(uint64_t vaddr) const;
+
+ private:
+  // The segment whose bytes in the file hold `vaddr`.
+  std::optional<size_t> FindFileBacked(uint64_t vaddr) const;
+
+  std::vector<ElfSegment> segments_;  // ascending, not overlapping
+  std::vector<std::vector<std::byte>> bytes_;
+};
+
+}  // namespace sbump
