@@ -44,14 +44,14 @@ bool NeedsQuotes(std::string_view value) {
 
 std::string QuoteLogValue(std::string_view value) {
   if (!NeedsQuotes(value)) return std::string(value);
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(value), "\"");
+  return StrCat("\"", absl::Utf8SafeCEscape(ToAbsl(value)), "\"");
 }
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!Logger().should_log(ToSpdlog(level))) return;
-  std::string line = absl::StrCat("event=", event);
+  std::string line = StrCat("event=", event);
   for (const LogField& field : fields) {
-    absl::StrAppend(&line, " ", field.key, "=", QuoteLogValue(field.value));
+    line += StrCat(" ", field.key, "=", QuoteLogValue(field.value));
   }
   Logger().log(ToSpdlog(level), "{}", line);
 }

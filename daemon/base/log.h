@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
+#include "daemon/base/str_cat.h"
 
 namespace sbump {
 
@@ -23,7 +23,7 @@ struct LogField {
   LogField(std::string_view k, const char* v) : key(k), value(v) {}
   LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
   template <typename Number>
-  LogField(std::string_view k, Number v) : key(k), value(absl::StrCat(v)) {}
+  LogField(std::string_view k, Number v) : key(k), value(StrCat(v)) {}
 };
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);

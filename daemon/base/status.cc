@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
+#include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
@@ -36,12 +36,12 @@ absl::StatusCode CodeFor(int error_number) {
 
 absl::Status ErrnoStatus(int error_number, std::string_view what) {
   return absl::Status(CodeFor(error_number),
-                      absl::StrCat(what, ": ", std::generic_category().message(error_number)));
+                      StrCat(what, ": ", std::generic_category().message(error_number)));
 }
 
 absl::Status Annotate(const absl::Status& status, std::string_view prefix) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+  return absl::Status(status.code(), StrCat(prefix, ": ", status.message()));
 }
 
 }  // namespace sbump

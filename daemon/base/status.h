@@ -31,12 +31,13 @@ absl::Status Annotate(const absl::Status& status, std::string_view prefix);
 #define SB_CONCAT_INNER(a, b) a##b
 #define SB_CONCAT(a, b) SB_CONCAT_INNER(a, b)
 
-#define SB_RETURN_IF_ERROR(expr)                        \
-  do {                                                  \
+#define SB_RETURN_IF_ERROR(expr)                                            \
+  do {                                                                      \
     if (absl::Status sb_status = (expr); !sb_status.ok()) return sb_status; \
   } while (false)
 
-#define SB_ASSIGN_OR_RETURN(lhs, expr) SB_ASSIGN_OR_RETURN_IMPL(SB_CONCAT(sb_or_, __LINE__), lhs, expr)
+#define SB_ASSIGN_OR_RETURN(lhs, expr) \
+  SB_ASSIGN_OR_RETURN_IMPL(SB_CONCAT(sb_or_, __LINE__), lhs, expr)
 #define SB_ASSIGN_OR_RETURN_IMPL(var, lhs, expr) \
   auto var = (expr);                             \
   if (!var.ok()) return var.status();            \
