@@ -1,0 +1,32 @@
+#include <span>
+#include <vector>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/cpython/control_flow.h"
+#include "daemon/cpython/sites.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMaxPrologue = 24;
+constexpr size_t kMaxFunction = 20'000;
+
+}  // namespace
+
+absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_vaddr) {
+  const std::vector<Instruction> line = StraightLine(elf, function_vaddr, kMaxPrologue);
+  if (line.empty()) {
+    return absl::UnimplementedError(StrCat(elf.name(), ": no function at 0x",
+                                           absl::Hex(function_vaddr), ": not an instruction"));
+  }
+  const auto code = ReachedCode::From(elf, {&function_vaddr, 1}, kMaxFunction);
+  for (size_t i = 0; code.ok() && i < line.size(); ++i) {
+    // A loop back to the site would be counted as another call.
+    const std::span<const Instruction> upto = std::span(line).first(i + 1);
+    if (EmulatedByKernel(line[i]) && !code->EntersInside(upto)) return line[i].vaddr;
+    if (line[i].Writes(kRdi)) break;
+  }
+  return function_vaddr;
+}
+
+}  // namespace sbump
