@@ -21,7 +21,9 @@ struct Mapping {
   uint64_t file_offset = 0;
   uint64_t device = 0;  // makedev(major, minor)
   uint64_t inode = 0;   // 0: no file behind it
-  std::string path;     // as the target sees it, unescaped, without " (deleted)"
+  // As the target's mount namespace sees it (a chroot is not subtracted), unescaped, without "
+  // (deleted)".
+  std::string path;
   bool deleted = false;
 
   bool Contains(RemoteAddr addr) const { return addr >= start && addr < end; }
@@ -32,9 +34,12 @@ inline constexpr size_t kMaxMappings = 200'000;
 absl::StatusOr<std::vector<Mapping>> ParseMaps(std::string_view text);
 absl::StatusOr<std::vector<Mapping>> ReadMaps(const TargetProcess& process);
 
-// Opens the file behind `mapping` read-only through the target's own view (/proc/PID/map_files, then
-// /proc/PID/root + path, checked to be the same device and inode or the same inode under an overlay). Only
-// regular files. `opened_path` (optional) receives a path in /proc that a uprobe can be placed through.
+// Opens the file behind `mapping` read-only through the target's own view: /proc/PID/map_files,
+// which leads to the very file that is mapped, also after it was deleted; without the right to
+// that, /proc/PID/root + path, checked to be the same inode. Only regular files; nothing that the
+// target put in the path is opened. `opened_path` (optional) receives a path in /proc that a uprobe
+// can be placed through: /proc/PID/root + path when that is the same file, else the map_files one,
+// which lasts until the mapping changes.
 absl::StatusOr<Fd> OpenMappedFile(const TargetProcess& process, const Mapping& mapping,
                                   std::string* opened_path);
 

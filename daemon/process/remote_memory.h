@@ -1,7 +1,7 @@
 // Another process's memory, read and written through descriptors that are pinned to it.
 //
-// Target memory is hostile input: every read has a size chosen by the reader, never by the target, and
-// a short or failed read is an error, never zeros.
+// Target memory is hostile input: every read has a size chosen by the reader, never by the target,
+// and a short or failed read is an error, never zeros.
 #pragma once
 
 #include <compare>
@@ -23,7 +23,8 @@ struct RemoteAddr {
 
   auto operator<=>(const RemoteAddr&) const = default;
   explicit operator bool() const { return value != 0; }
-  // User-space half and not the first page: what a pointer read from the target must be to be followed.
+  // User-space half and not the first page: what a pointer read from the target must be to be
+  // followed.
   bool Plausible() const { return value >= 4096 && value < (uint64_t{1} << 47); }
 };
 inline RemoteAddr operator+(RemoteAddr a, int64_t offset) {
@@ -63,14 +64,19 @@ class MemoryWriter {
   }
 };
 
-// The live process. Holds /proc/PID/mem open, which stays bound to the memory image that was there when it
-// was opened: after an exec or the end of the process, reads and writes fail instead of reaching another image.
+// The live process. Holds /proc/PID/mem open, which stays bound to the memory image that was there
+// when it was opened: after an exec or the end of the process, reads and writes fail instead of
+// reaching another image.
 class RemoteMemory : public MemoryReader, public MemoryWriter {
  public:
   // `proc_dirfd` is an open /proc/PID (see TargetProcess); `pid` is for messages only.
   static absl::StatusOr<RemoteMemory> Open(int proc_dirfd, pid_t pid);
 
+  // At most 64 MiB at once. Unmapped: kDataLoss; the image is gone: kNotFound. Blocks for as long
+  // as the target's pages do (a page backed by FUSE or userfaultfd may never come), so this is a
+  // worker's job.
   absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
+  // Ignores page protection, as a debugger does: the caller proves that the place is writable data.
   absl::Status Write(RemoteAddr addr, std::span<const std::byte> bytes) override;
 
  private:

@@ -1,5 +1,5 @@
-// A process seen from outside, opened once. Its identity is pid *and* start time, so a reused pid is another
-// process; everything else is opened relative to the descriptors held here.
+// A process seen from outside, opened once. Its identity is pid *and* start time, so a reused pid
+// is another process; everything else is opened relative to the descriptors held here.
 #pragma once
 
 #include <sys/types.h>
@@ -24,8 +24,9 @@ std::string ToString(const TargetId& id);  // "1234@567890"
 
 class TargetProcess {
  public:
-  // Refuses, in words, what cannot be a target: kNotFound (no such pid, or a thread id that is no process),
-  // kUnimplemented (a zombie, a kernel thread), kPermissionDenied, kInvalidArgument (pid <= 0).
+  // Refuses, in words, what cannot be a target: kNotFound (no such pid, or a thread id that is no
+  // process), kUnimplemented (a zombie, a kernel thread), kPermissionDenied, kInvalidArgument (pid
+  // <= 0).
   static absl::StatusOr<TargetProcess> Open(pid_t pid);
 
   const TargetId& id() const { return id_; }
@@ -49,7 +50,8 @@ class TargetProcess {
   Fd proc_dirfd_;
 };
 
-// Parses the start time out of the text of /proc/PID/stat. The command name may hold spaces and parentheses.
+// Parses the start time out of the text of /proc/PID/stat. The command name may hold spaces and
+// parentheses.
 struct ProcStat {
   char state = '?';
   uint64_t flags = 0;  // PF_KTHREAD is 0x00200000

@@ -1,0 +1,83 @@
+#include "daemon/process/cached_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kUserSpaceEnd = uint64_t{1} << 47;
+
+}  // namespace
+
+CachedReader::CachedReader(const MemoryReader& source, size_t max_cached_bytes)
+    : source_(source), max_blocks_(std::max<size_t>(1, max_cached_bytes / kBlockBytes)) {}
+
+absl::Status CachedReader::Read(RemoteAddr addr, std::span<std::byte> out) const {
+  // The source words every error, also that of an address outside user space.
+  if (addr.value >= kUserSpaceEnd || out.size() > kUserSpaceEnd - addr.value) {
+    return source_.Read(addr, out);
+  }
+  size_t done = 0;
+  while (done < out.size()) {
+    const uint64_t at = addr.value + done;
+    const Block& block = Find(at / kBlockBytes);
+    const size_t first = at % kBlockBytes;
+    const size_t size = std::min(out.size() - done, kBlockBytes - first);
+    const uint32_t last_page = (first + size - 1) / kPageBytes;
+    const uint32_t wanted = (uint32_t{2} << last_page) - (uint32_t{1} << (first / kPageBytes));
+    if ((block.pages & wanted) != wanted) return source_.Read(addr, out);
+    std::memcpy(out.data() + done, block.bytes.data() + first, size);
+    done += size;
+  }
+  return absl::OkStatus();
+}
+
+const CachedReader::Block& CachedReader::Find(uint64_t number) const {
+  if (last_ != nullptr && last_->number == number) return *last_;
+  auto found = blocks_.find(number);
+  if (found == blocks_.end()) {
+    std::unique_ptr<Block> block = MakeRoom();
+    block->number = number;
+    Fill(*block);
+    oldest_first_.push_back(number);
+    found = blocks_.emplace(number, std::move(block)).first;
+  }
+  last_ = found->second.get();
+  return *last_;
+}
+
+std::unique_ptr<CachedReader::Block> CachedReader::MakeRoom() const {
+  // Not make_unique: that would zero 64 KiB which are read over at once.
+  if (blocks_.size() < max_blocks_) return std::unique_ptr<Block>(new Block);
+  auto oldest = blocks_.extract(oldest_first_.front());
+  oldest_first_.pop_front();
+  last_ = nullptr;
+  return std::move(oldest.mapped());
+}
+
+// A block at the edge of a mapping fails as a whole; its pages are then tried one by one.
+void CachedReader::Fill(Block& block) const {
+  const RemoteAddr start{block.number * kBlockBytes};
+  const std::span<std::byte> bytes(block.bytes);
+  block.pages = 0;
+  if (ReadSource(start, bytes)) {
+    block.pages = 0xffff;
+    return;
+  }
+  for (size_t page = 0; page < kBlockBytes / kPageBytes; ++page) {
+    const size_t at = page * kPageBytes;
+    if (ReadSource(RemoteAddr{start.value + at}, bytes.subspan(at, kPageBytes))) {
+      block.pages |= static_cast<uint16_t>(1u << page);
+    }
+  }
+}
+
+bool CachedReader::ReadSource(RemoteAddr addr, std::span<std::byte> out) const {
+  ++source_reads_;
+  if (!source_.Read(addr, out).ok()) return false;
+  source_bytes_ += out.size();
+  return true;
+}
+
+}  // namespace sbump

@@ -1,0 +1,56 @@
+// Remembers what it read, for a walk over a target that stands still: a hundred thousand reads of a
+// few bytes become a few hundred of 64 KiB.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "daemon/process/remote_memory.h"
+
+namespace sbump {
+
+// Right only while nothing changes the memory behind it: create one per stop, and never read
+// through one that is older than the stop. Not for several threads. `source` must outlive it.
+class CachedReader : public MemoryReader {
+ public:
+  static constexpr size_t kBlockBytes = 64 * 1024;
+
+  // Holds at most `max_cached_bytes` (at least one block); beyond it the oldest block makes room.
+  CachedReader(const MemoryReader& source, size_t max_cached_bytes);
+
+  absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
+
+  // What was asked of `source` so far: the cost of the walk.
+  uint64_t source_bytes() const { return source_bytes_; }
+  uint64_t source_reads() const { return source_reads_; }
+  size_t cached_bytes() const { return blocks_.size() * kBlockBytes; }
+
+ private:
+  static constexpr size_t kPageBytes = 4096;
+
+  struct Block {
+    uint64_t number = 0;  // address / kBlockBytes
+    uint16_t pages = 0;   // bit n: page n of the block is readable
+    std::array<std::byte, kBlockBytes> bytes;
+  };
+  static_assert(kBlockBytes / kPageBytes == 16, "one bit of Block::pages per page");
+
+  const Block& Find(uint64_t number) const;
+  std::unique_ptr<Block> MakeRoom() const;
+  void Fill(Block& block) const;
+  bool ReadSource(RemoteAddr addr, std::span<std::byte> out) const;
+
+  const MemoryReader& source_;
+  const size_t max_blocks_;
+  mutable const Block* last_ = nullptr;
+  mutable std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
+  mutable std::deque<uint64_t> oldest_first_;
+  mutable uint64_t source_bytes_ = 0;
+  mutable uint64_t source_reads_ = 0;
+};
+
+}  // namespace sbump

@@ -1,0 +1,198 @@
+#include "daemon/process/thread_sweep.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMaxThreads = 32'768;
+constexpr size_t kMaxStatusBytes = 16 * 1024;
+// A running thread stops within microseconds, so look again at once for a while before sleeping.
+constexpr int kEagerRounds = 50;
+constexpr long kPauseNs = 50'000;
+
+std::string ForPid(pid_t pid, const std::string& rest) { return absl::StrCat("pid ", pid, rest); }
+
+absl::Status Ended(pid_t pid) { return absl::NotFoundError(ForPid(pid, ": has ended")); }
+
+// The text after `key` in the line of /proc/PID/status that starts with it.
+std::string StatusField(const std::string& status, const std::string& key) {
+  const size_t at = status.find(absl::StrCat("\n", key, ":\t"));
+  if (at == std::string::npos) return "";
+  const size_t start = at + key.size() + 3;
+  return status.substr(start, status.find('\n', start) - start);
+}
+
+std::string CommandOf(const std::string& pid) {
+  const Fd file(open(absl::StrCat("/proc/", pid, "/comm").c_str(), O_RDONLY | O_CLOEXEC));
+  char name[64];
+  const ssize_t size = file.valid() ? read(file.get(), name, sizeof name) : 0;
+  return size > 1 ? std::string(name, static_cast<size_t>(size - 1)) : "?";
+}
+
+// A stop without an event is a signal on its way to the thread, which the detach hands on. With
+// PTRACE_EVENT_STOP it is our interrupt, or a SIGSTOP that took effect and stays in effect by
+// itself.
+int SignalToDeliver(int wait_status) {
+  const bool event_stop = (wait_status >> 16) == PTRACE_EVENT_STOP;
+  return event_stop ? 0 : WSTOPSIG(wait_status);
+}
+
+}  // namespace
+
+ThreadSweep::ThreadSweep(const TargetProcess& process, uint64_t deadline_ns)
+    : process_(process), deadline_ns_(deadline_ns) {}
+
+absl::Status ThreadSweep::StopAll() {
+  SB_RETURN_IF_ERROR(OpenTaskDir());
+  // Stopped threads create none: a listing that was begun with all known threads stopped, and that
+  // shows no other, is the last.
+  bool all_stopped = false;
+  while (true) {
+    SB_ASSIGN_OR_RETURN(const bool all_known, SeizeNew());
+    if (all_known && all_stopped) break;
+    if (all_known) SB_RETURN_IF_ERROR(WaitForStops());
+    all_stopped = all_known;
+    SB_RETURN_IF_ERROR(CheckDeadline());
+  }
+  return threads_.empty() || !process_.Alive() ? Ended(process_.pid()) : absl::OkStatus();
+}
+
+absl::Status ThreadSweep::OpenTaskDir() {
+  Fd dir(openat(process_.proc_dirfd(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir.valid()) {
+    return errno == ENOENT || errno == ESRCH
+               ? Ended(process_.pid())
+               : ErrnoStatus(errno, ForPid(process_.pid(), ": list its threads"));
+  }
+  task_dir_.reset(fdopendir(dir.get()));
+  if (task_dir_ == nullptr) return ErrnoStatus(errno, ForPid(process_.pid(), ": fdopendir"));
+  dir.Release();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<pid_t>> ThreadSweep::ListThreads() {
+  rewinddir(task_dir_.get());
+  std::vector<pid_t> tids;
+  errno = 0;
+  while (const dirent* entry = readdir(task_dir_.get())) {
+    pid_t tid = 0;
+    std::from_chars(entry->d_name, entry->d_name + strlen(entry->d_name), tid);
+    if (tid > 0) tids.push_back(tid);
+    if (tids.size() > kMaxThreads) {
+      return absl::ResourceExhaustedError(ForPid(
+          process_.pid(), absl::StrCat(": has more than ", kMaxThreads, " threads to stop")));
+    }
+  }
+  if (errno == ENOENT || errno == ESRCH) return Ended(process_.pid());
+  if (errno != 0) return ErrnoStatus(errno, ForPid(process_.pid(), ": list its threads"));
+  return tids;
+}
+
+absl::StatusOr<bool> ThreadSweep::SeizeNew() {
+  SB_ASSIGN_OR_RETURN(const std::vector<pid_t> tids, ListThreads());
+  bool all_known = true;
+  for (const pid_t tid : tids) {
+    if (threads_.contains(tid)) continue;
+    SB_ASSIGN_OR_RETURN(const Seized seized, Seize(tid));
+    // A dead thread cuts the kernel's listing short, so what stood behind it was not seen. A first
+    // thread that ended before the others stays listed as a zombie and cuts nothing.
+    if (seized == Seized::kYes || tid != process_.pid()) all_known = false;
+  }
+  return all_known;
+}
+
+absl::StatusOr<ThreadSweep::Seized> ThreadSweep::Seize(pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
+    if (errno == ESRCH) return Seized::kGone;
+    const absl::Status why = WhySeizeFailed(tid, errno);
+    if (why.ok()) return Seized::kGone;
+    return why;
+  }
+  if (stopped_since_ns_ == 0) stopped_since_ns_ = MonotonicNs();
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);  // ESRCH: it is dying, which the wait will tell
+  threads_.emplace(tid, Thread{});
+  return Seized::kYes;
+}
+
+// OK when the thread has merely ended.
+absl::Status ThreadSweep::WhySeizeFailed(pid_t tid, int error_number) const {
+  const auto status = process_.ReadProcFile(absl::StrCat("task/", tid, "/status"), kMaxStatusBytes);
+  if (!status.ok()) return absl::OkStatus();
+  const std::string state = StatusField(*status, "State");
+  if (state.starts_with('Z') || state.starts_with('X')) return absl::OkStatus();
+  const std::string tracer = StatusField(*status, "TracerPid");
+  const std::string what = ForPid(process_.pid(), absl::StrCat(": thread ", tid));
+  if (!tracer.empty() && tracer != "0") {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " is traced by process ", tracer, " (", CommandOf(tracer),
+                     "); end that debugger or tracer and try again"));
+  }
+  return ErrnoStatus(error_number, absl::StrCat(what, ": PTRACE_SEIZE (needs CAP_SYS_PTRACE)"));
+}
+
+bool ThreadSweep::CollectStops() {
+  bool all_stopped = true;
+  for (auto at = threads_.begin(); at != threads_.end();) {
+    auto& [tid, thread] = *at;
+    int wait_status = 0;
+    const pid_t reported = thread.stopped ? 0 : waitpid(tid, &wait_status, __WALL | WNOHANG);
+    if (reported > 0 && WIFSTOPPED(wait_status)) {
+      thread = {.stopped = true, .pending_signal = SignalToDeliver(wait_status)};
+    }
+    const bool ended = reported > 0 && !WIFSTOPPED(wait_status);
+    const bool lost = reported < 0 && errno == ECHILD;  // an exec gave its tid to another thread
+    all_stopped = all_stopped && (thread.stopped || ended || lost);
+    at = ended || lost ? threads_.erase(at) : std::next(at);
+  }
+  return all_stopped;
+}
+
+absl::Status ThreadSweep::WaitForStops() {
+  for (int round = 0; !CollectStops(); ++round) {
+    SB_RETURN_IF_ERROR(CheckDeadline());
+    if (round < kEagerRounds) {
+      sched_yield();
+      continue;
+    }
+    // A first thread that ended by itself never stops, and is reported only after all others.
+    const timespec pause = {.tv_sec = 0, .tv_nsec = kPauseNs};
+    nanosleep(&pause, nullptr);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ThreadSweep::CheckDeadline() const {
+  if (!process_.Alive()) return Ended(process_.pid());
+  if (MonotonicNs() < deadline_ns_) return absl::OkStatus();
+  const auto running =
+      std::ranges::find_if(threads_, [](const auto& entry) { return !entry.second.stopped; });
+  const std::string who = running == threads_.end()
+                              ? "it keeps creating threads"
+                              : absl::StrCat("thread ", running->first, " did not stop");
+  return absl::DeadlineExceededError(ForPid(
+      process_.pid(), absl::StrCat(": could not be held still in time: ", who,
+                                   " (in an uninterruptible call?); it runs on; try again")));
+}
+
+void ThreadSweep::DetachAll() {
+  for (const auto& [tid, thread] : threads_) {
+    if (thread.stopped) ptrace(PTRACE_DETACH, tid, nullptr, thread.pending_signal);
+  }
+  threads_.clear();
+}
+
+}  // namespace sbump
