@@ -21,9 +21,9 @@ absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_
   }
   const auto code = ReachedCode::From(elf, {&function_vaddr, 1}, kMaxFunction);
   for (size_t i = 0; code.ok() && i < line.size(); ++i) {
-    // A loop back to the site would be counted as another call.
-    const std::span<const Instruction> upto = std::span(line).first(i + 1);
-    if (EmulatedByKernel(line[i]) && !code->EntersInside(upto)) return line[i].vaddr;
+    // A jump back to here would be counted as another call.
+    if (code->EntersInside(std::span(line).first(i + 1))) break;
+    if (EmulatedByKernel(line[i])) return line[i].vaddr;
     if (line[i].Writes(kRdi)) break;
   }
   return function_vaddr;

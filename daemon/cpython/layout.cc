@@ -5,8 +5,8 @@
 namespace sbump {
 namespace {
 
-// offsetof() over the installed headers of CPython 3.8.18 (Include/internal/pycore_pystate.h, code.h, frameobject.h);
-// dict keys: Objects/dict-common.h, v3.8.18.
+// offsetof() over the installed headers of CPython 3.8.18 (Include/internal/pycore_pystate.h,
+// code.h, frameobject.h); dict keys: Objects/dict-common.h, v3.8.18.
 constexpr Layout kLayout38 = {
     .minor = 8,
     .arming = ArmingKind::kOpcacheFlag,
@@ -54,7 +54,8 @@ constexpr Layout MakeLayout310() {
 }
 constexpr Layout kLayout310 = MakeLayout310();
 
-// CPython 3.11.7: Include/internal/pycore_frame.h, pycore_interp.h, pycore_dict.h, Include/opcode.h.
+// CPython 3.11.7: Include/internal/pycore_frame.h, pycore_interp.h, pycore_dict.h,
+// Include/opcode.h.
 constexpr Layout kLayout311 = {
     .minor = 11,
     .arming = ArmingKind::kResumeQuick,
@@ -129,8 +130,8 @@ constexpr Layout kLayout312 = {
              .keys_indices = 32},
 };
 
-// CPython 3.13.0. interpreters_head, next and threads_head are published by the target itself in _Py_DebugOffsets and
-// checked against these (Include/internal/pycore_runtime.h).
+// CPython 3.13.0. interpreters_head, next and threads_head are published by the target itself in
+// _Py_DebugOffsets and checked against these (Include/internal/pycore_runtime.h).
 constexpr Layout MakeLayout313() {
   Layout layout = kLayout312;
   layout.minor = 13;

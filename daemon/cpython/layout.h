@@ -1,6 +1,6 @@
-// Where CPython keeps what sbump reads and writes, per minor version: only what the target cannot be asked. Each
-// number was taken with offsetof() from that version's own headers (release build, x86-64) and is checked again at
-// attach against what the target says of itself (interpreter.h).
+// Where CPython keeps what sbump reads and writes, per minor version: only what the target cannot
+// be asked. Each number was taken with offsetof() from that version's own headers (release build,
+// x86-64) and is checked again at attach against what the target says of itself (interpreter.h).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace sbump {
 
 // How one code object is made to run through the probe site (design.md, "Why selective arming").
 enum class ArmingKind {
-  kOpcacheFlag,          // 3.8 to 3.10: co_opcache_flag = INT_MIN
-  kResumeQuick,          // 3.11: RESUME_QUICK back to RESUME
-  kInstrumentedResume,   // 3.12, 3.13: RESUME to INSTRUMENTED_RESUME
+  kOpcacheFlag,         // 3.8 to 3.10: co_opcache_flag = INT_MIN
+  kResumeQuick,         // 3.11: RESUME_QUICK back to RESUME
+  kInstrumentedResume,  // 3.12, 3.13: RESUME to INSTRUMENTED_RESUME
 };
 
 inline constexpr int32_t kAbsent = -1;  // the field does not exist in this version
@@ -31,11 +31,11 @@ struct Layout {
     int32_t co_filename = kAbsent;
     int32_t co_name = kAbsent;
     int32_t co_qualname = kAbsent;
-    int32_t co_opcache_flag = kAbsent;              // int32
-    int32_t co_warmup = kAbsent;                    // int16
-    int32_t co_instrumentation_version = kAbsent;   // uint64
-    int32_t co_monitoring = kAbsent;                // _PyCoMonitoringData*
-    int32_t co_firsttraceable = kAbsent;            // int32
+    int32_t co_opcache_flag = kAbsent;             // int32
+    int32_t co_warmup = kAbsent;                   // int16
+    int32_t co_instrumentation_version = kAbsent;  // uint64
+    int32_t co_monitoring = kAbsent;               // _PyCoMonitoringData*
+    int32_t co_firsttraceable = kAbsent;           // int32
     int32_t co_code_adaptive = kAbsent;
     // 32 bytes that never change in the life of a code object: argument counts, flags, first line.
     int32_t fingerprint = kAbsent;
@@ -51,36 +51,37 @@ struct Layout {
   } opcode;
 
   struct {
-    int32_t code = kAbsent;            // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13 f_executable
-    int32_t previous = kAbsent;        // f_back, previous
+    int32_t code = kAbsent;  // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13 f_executable
+    int32_t previous = kAbsent;  // f_back, previous
     int32_t globals = kAbsent;
-    int32_t lasti = kAbsent;           // int32, 3.8 to 3.10
-    int32_t prev_instr = kAbsent;      // pointer, 3.11 on (3.13 calls it instr_ptr)
+    int32_t lasti = kAbsent;       // int32, 3.8 to 3.10
+    int32_t prev_instr = kAbsent;  // pointer, 3.11 on (3.13 calls it instr_ptr)
   } frame;
 
   struct {
     int32_t next = kAbsent;
-    int32_t frame = kAbsent;           // 3.8 to 3.10 PyFrameObject*; 3.13 _PyInterpreterFrame*
-    int32_t cframe = kAbsent;          // 3.11, 3.12
-    int32_t eval_breaker = kAbsent;    // 3.13: version in bits 8..63
-    int32_t tracing = kAbsent;         // int32, 3.13: read when a stale version passes the site
+    int32_t frame = kAbsent;         // 3.8 to 3.10 PyFrameObject*; 3.13 _PyInterpreterFrame*
+    int32_t cframe = kAbsent;        // 3.11, 3.12
+    int32_t eval_breaker = kAbsent;  // 3.13: version in bits 8..63
+    int32_t tracing = kAbsent;       // int32, 3.13: read when a stale version passes the site
   } thread;
   int32_t cframe_current_frame = kAbsent;  // 3.11, 3.12
 
   struct {
     int32_t next = kAbsent;
     int32_t threads_head = kAbsent;
-    int32_t modules = kAbsent;          // dict: sys.modules
-    int32_t gc_generations = kAbsent;   // kAbsent in 3.8: the collector is in _PyRuntime
+    int32_t modules = kAbsent;         // dict: sys.modules
+    int32_t gc_generations = kAbsent;  // kAbsent in 3.8: the collector is in _PyRuntime
     int32_t gc_permanent = kAbsent;
     int32_t gc_collecting = kAbsent;
-    int32_t instrumentation_version = kAbsent;  // 3.12 monitoring_version (uint64); 3.13 ceval.instrumentation_version
+    int32_t instrumentation_version =
+        kAbsent;  // 3.12 monitoring_version (uint64); 3.13 ceval.instrumentation_version
   } interpreter;
 
   struct {
     int32_t interpreters_head = kAbsent;
-    int32_t current_thread = kAbsent;   // 3.8 to 3.11: gilstate.tstate_current
-    int32_t gc_generations = kAbsent;   // 3.8 only
+    int32_t current_thread = kAbsent;  // 3.8 to 3.11: gilstate.tstate_current
+    int32_t gc_generations = kAbsent;  // 3.8 only
     int32_t gc_permanent = kAbsent;
     int32_t gc_collecting = kAbsent;
   } runtime;
@@ -93,12 +94,12 @@ struct Layout {
   } function;
 
   struct {
-    int32_t size = kAbsent;             // sizeof(PyFunctionObject): PyFunction_Type.tp_basicsize
+    int32_t size = kAbsent;  // sizeof(PyFunctionObject): PyFunction_Type.tp_basicsize
   } function_type;
 
   struct {
-    int32_t ascii_data = kAbsent;       // sizeof(PyASCIIObject)
-    int32_t compact_data = kAbsent;     // sizeof(PyCompactUnicodeObject)
+    int32_t ascii_data = kAbsent;    // sizeof(PyASCIIObject)
+    int32_t compact_data = kAbsent;  // sizeof(PyCompactUnicodeObject)
   } unicode;
 
   struct {
@@ -106,13 +107,15 @@ struct Layout {
     int32_t keys_size = kAbsent;
     int32_t keys_log2_size = kAbsent;
     int32_t keys_log2_index_bytes = kAbsent;
-    int32_t keys_kind = kAbsent;        // 3.11 on: 0 general (hash, key, value), else unicode (key, value)
+    int32_t keys_kind =
+        kAbsent;  // 3.11 on: 0 general (hash, key, value), else unicode (key, value)
     int32_t keys_nentries = kAbsent;
     int32_t keys_indices = kAbsent;
   } dict;
 };
 
-// The same in every version here (Include/object.h, Include/cpython/object.h, tupleobject.h, dictobject.h, gc.h).
+// The same in every version here (Include/object.h, Include/cpython/object.h, tupleobject.h,
+// dictobject.h, gc.h).
 inline constexpr int32_t kObType = 8;
 inline constexpr int32_t kTpName = 24;
 inline constexpr int32_t kTpBasicsize = 32;
@@ -129,7 +132,8 @@ inline constexpr int32_t kGcGenerationSize = 24;
 inline constexpr int32_t kUnicodeLength = 16;
 inline constexpr int32_t kUnicodeState = 32;
 
-// The opcodes that CPython 3.MINOR does not use: they share one entry of its dispatch table (3.11 on).
+// The opcodes that CPython 3.MINOR does not use: they share one entry of its dispatch table (3.11
+// on).
 std::span<const uint8_t> UnusedOpcodes(int minor);
 
 // Null for a version that has no table: 3.8 to 3.13 have one.

@@ -25,7 +25,7 @@ class TableShape {
     for (uint8_t opcode : unused) unused_.set(opcode);
     for (size_t i = 0; i < kOpcodes; ++i) order_.push_back(i);
     // The unused ones first: in almost every other array the first two of them already differ.
-    std::ranges::stable_partition(order_, [&](size_t i) { return unused_.test(i); });
+    std::stable_partition(order_.begin(), order_.end(), [&](size_t i) { return unused_.test(i); });
   }
 
   bool Fits(Window window) const {
@@ -47,7 +47,7 @@ std::vector<uint64_t> Targets(Window window) {
 
 size_t CountDistinct(std::vector<uint64_t> values) {
   std::ranges::sort(values);
-  return static_cast<size_t>(std::ranges::unique(values).begin() - values.begin());
+  return static_cast<size_t>(std::unique(values.begin(), values.end()) - values.begin());
 }
 
 // Counts adjacent words. Each step is compared: a file may name one place twice, so the ends alone

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The few kernel structures that the programs look at, by name and relocated when they are loaded
+ * (CO-RE), so that neither vmlinux.h nor the build machine's kernel matters. Field names:
+ * include/linux/sched.h, sched/signal.h.
+ */
+#ifndef SBUMP_BPF_KERNEL_H_
+#define SBUMP_BPF_KERNEL_H_
+
+#include <asm/ptrace.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+  unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+  sigset_t signal;
+};
+
+struct signal_struct {
+  struct sigpending shared_pending;
+};
+
+struct task_struct {
+  struct sigpending pending;
+  struct signal_struct* signal;
+  unsigned long jobctl;
+};
+
+#pragma clang attribute pop
+
+#endif /* SBUMP_BPF_KERNEL_H_ */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What one session's programs need to know about their target. It is read-only once they are
+ * loaded, so that the verifier removes the branches that this target's Python version does not
+ * need. BPF knows no Python version: only the numbers here.
+ */
+#ifndef SBUMP_BPF_SHARED_CONFIG_H_
+#define SBUMP_BPF_SHARED_CONFIG_H_
+
+#include "bpf/shared/types.h"
+
+/* How a frame's start is told from its resumption, and armed code from other code (see
+ * daemon/cpython/layout.h). */
+enum sb_arming {
+  SB_ARMING_OPCACHE_FLAG = 0,
+  SB_ARMING_RESUME_QUICK = 1,
+  SB_ARMING_INSTRUMENTED_RESUME = 2,
+};
+
+struct sb_config {
+  __u64 hold_limit_ns; /* a thread waits at most this long for the daemon */
+  __u64 trap_cost_ns;  /* what a hit costs beside the program's own time; part of every dose */
+  __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
+  __u32 arming;
+  /* x86-64 register numbers at the site, as in daemon/cpython/sites.h. */
+  __u8 code_register;
+  __u8 unit_register;
+  __u8 thread_register; /* 0xff: none */
+  __u8 instrumented_opcode;
+  /* Offsets in bytes. */
+  __u32 fingerprint;
+  __u32 co_opcache_flag;
+  __u32 thread_frame;
+  __u32 thread_tracing;
+  __u32 frame_lasti;
+  __u32 co_firsttraceable;
+  __u32 co_code_adaptive;
+  __u32 pad;
+};
+SB_STATIC_ASSERT(sizeof(struct sb_config) == 64, "sb_config has no hidden padding");
+
+/* Written by the daemon at any time, read by the programs. */
+struct sb_control {
+  __u64 delay_from_ns;  /* CLOCK_MONOTONIC; no delay before */
+  __u64 delay_until_ns; /* no delay from here on: end of the window, or of the session's ttl */
+  __u32 abort; /* non-zero: spins and holds end now, no new ones begin, nothing is counted */
+  __u32 opcache_limit; /* OPCACHE_FLAG: co_opcache_flag at which a code object is about to get its
+                          opcache */
+};
+SB_STATIC_ASSERT(sizeof(struct sb_control) == 24, "sb_control has no hidden padding");
+
+#endif /* SBUMP_BPF_SHARED_CONFIG_H_ */

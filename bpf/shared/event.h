@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What the programs tell the daemon through the ring buffer, and how it answers a thread that
+ * waits. */
+#ifndef SBUMP_BPF_SHARED_EVENT_H_
+#define SBUMP_BPF_SHARED_EVENT_H_
+
+#include "bpf/shared/types.h"
+
+enum sb_event_kind {
+  /* A code object that is in no map. Held unless `hold` is SB_NOT_HELD. */
+  SB_EVENT_FIRST_SIGHT = 0,
+  /* A matching code object is at the point where it can be armed (again). Held. */
+  SB_EVENT_ARM = 1,
+  /* A code object that was in the map is being freed. Not held. */
+  SB_EVENT_DEAD = 2,
+};
+
+#define SB_NOT_HELD 0xffffffffu
+
+struct sb_event {
+  __u64 code_addr;
+  __u64 sequence; /* write it to the hold's `answered` to let the thread go */
+  __u64 at_ns;    /* CLOCK_MONOTONIC */
+  __u32 kind;
+  __u32 hold; /* index into the holds, or SB_NOT_HELD */
+};
+SB_STATIC_ASSERT(sizeof(struct sb_event) == 32, "sb_event has no hidden padding");
+
+/* A thread that waits for the daemon. Free while `owner` is 0. */
+#define SB_HOLDS 8
+struct sb_hold {
+  __u64 owner;    /* sequence of the event, set by compare-and-swap */
+  __u64 answered; /* sequence of the last event that the daemon answered */
+};
+
+/* Code that was called while no verdict existed: attributed by the daemon later. */
+struct sb_pending {
+  __u64 calls;
+  __u32 fingerprint;
+  __u32 pad;
+};
+
+/* Why something was not done. Counted; shown to the user in words (daemon/attach/skip_reason.cc).
+ */
+enum sb_skip {
+  SB_SKIP_RING_FULL = 0,      /* the daemon could not be told */
+  SB_SKIP_HOLDS_BUSY = 1,     /* all holds taken: went on without an answer */
+  SB_SKIP_HOLD_TIMEOUT = 2,   /* the answer came too late */
+  SB_SKIP_PENDING_FULL = 3,   /* a call that can never be attributed: missed */
+  SB_SKIP_UNREADABLE = 4,     /* target memory could not be read at the site */
+  SB_SKIP_THREADS_FULL = 5,   /* threads_seen is a lower bound */
+  SB_SKIP_ADDRESS_REUSED = 6, /* a stale verdict was dropped */
+  SB_SKIP_ABORTED_DELAY = 7,  /* a delay was cut short: signal, stop or detach */
+  SB_SKIP_NOT_CODE = 8,       /* the object at the site is no code object */
+  SB_SKIP_REASONS = 9,
+};
+
+#endif /* SBUMP_BPF_SHARED_EVENT_H_ */

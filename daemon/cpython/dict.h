@@ -1,0 +1,30 @@
+// dict objects of the target with str keys, entry by entry.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/cpython/layout.h"
+#include "daemon/process/remote_memory.h"
+
+namespace sbump {
+
+struct DictEntry {
+  RemoteAddr key;
+  RemoteAddr value;
+};
+
+// Where the entries of a combined (not split) dict lie. Layout: Objects/dict-common.h (3.8
+// to 3.10), Include/internal/pycore_dict.h (3.11 on).
+struct DictEntries {
+  RemoteAddr first;
+  int64_t count = 0;       // used and deleted ones
+  int64_t entry_size = 0;  // 24: hash, key, value; 16: key, value
+};
+absl::StatusOr<DictEntries> FindDictEntries(const MemoryReader& memory, const Layout& layout,
+                                            RemoteAddr dict_type, RemoteAddr dict);
+
+// Reads entry `index`; a deleted one has a null value. 0 <= index < entries.count.
+absl::StatusOr<DictEntry> ReadDictEntry(const MemoryReader& memory, const DictEntries& entries,
+                                        int64_t index);
+
+}  // namespace sbump

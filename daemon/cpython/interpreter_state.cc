@@ -1,0 +1,59 @@
+#include "daemon/cpython/interpreter_state.h"
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMaxInterpreters = 64;
+constexpr size_t kMaxThreads = 100'000;
+constexpr int32_t kThreadInterpreter = 16;  // PyThreadState.interp, 3.8 to 3.13
+
+absl::StatusOr<std::vector<RemoteAddr>> ReadThreads(const MemoryReader& memory,
+                                                    const Layout& layout, RemoteAddr interpreter) {
+  std::vector<RemoteAddr> threads;
+  SB_ASSIGN_OR_RETURN(RemoteAddr thread,
+                      memory.ReadPointer(interpreter + layout.interpreter.threads_head));
+  while (thread) {
+    if (!thread.Plausible() || threads.size() == kMaxThreads) {
+      return absl::DataLossError("the interpreter's list of threads is broken");
+    }
+    SB_ASSIGN_OR_RETURN(RemoteAddr owner, memory.ReadPointer(thread + kThreadInterpreter));
+    if (owner != interpreter) {
+      return absl::DataLossError(StrCat("thread state ", ToString(thread),
+                                        " does not point back to interpreter ",
+                                        ToString(interpreter)));
+    }
+    threads.push_back(thread);
+    SB_ASSIGN_OR_RETURN(thread, memory.ReadPointer(thread + layout.thread.next));
+  }
+  return threads;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<InterpreterState>> ReadInterpreterStates(
+    const MemoryReader& memory, const Interpreter& interpreter) {
+  const Layout& layout = interpreter.layout();
+  std::vector<InterpreterState> states;
+  SB_ASSIGN_OR_RETURN(RemoteAddr next,
+                      memory.ReadPointer(interpreter.runtime + layout.runtime.interpreters_head));
+  while (next) {
+    if (!next.Plausible() || states.size() == kMaxInterpreters) {
+      return absl::DataLossError("the runtime's list of interpreters is broken");
+    }
+    InterpreterState state{.addr = next};
+    SB_ASSIGN_OR_RETURN(state.threads, ReadThreads(memory, layout, next));
+    SB_ASSIGN_OR_RETURN(state.modules, memory.ReadPointer(next + layout.interpreter.modules));
+    states.push_back(std::move(state));
+    SB_ASSIGN_OR_RETURN(next, memory.ReadPointer(next + layout.interpreter.next));
+  }
+  if (states.empty()) {
+    return absl::FailedPreconditionError(
+        "the interpreter is not initialised (yet, or any more): no PyInterpreterState; try again "
+        "in a moment");
+  }
+  return states;
+}
+
+}  // namespace sbump

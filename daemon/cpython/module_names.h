@@ -1,0 +1,39 @@
+// Under which dotted names each source file was imported, from the target's sys.modules.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/cpython/interpreter.h"
+
+namespace sbump {
+
+// Reads are consistent only while the process is stopped or a thread of it is held.
+class ModuleNames {
+ public:
+  // Every entry of sys.modules (at most kMaxModules): key and __name__ by __file__. Broken modules
+  // are skipped.
+  absl::Status ReadAll(const MemoryReader& memory, const Interpreter& interpreter);
+
+  // Looks for `filename` among the newest kNewest entries: what to do when a module's own code runs
+  // for the first time (importlib puts the module into sys.modules before it runs the code).
+  absl::Status ReadNewest(const MemoryReader& memory, const Interpreter& interpreter,
+                          const std::string& filename);
+
+  // Names learnt otherwise (a function's __module__).
+  void Add(const std::string& filename, const std::string& module_name);
+
+  const std::vector<std::string>& Find(const std::string& filename) const;
+
+  static constexpr int64_t kMaxModules = 100'000;
+  static constexpr int64_t kNewest = 64;
+
+ private:
+  absl::Status ReadEntry(const MemoryReader& memory, const Interpreter& interpreter, RemoteAddr key,
+                         RemoteAddr module, std::string* file);
+
+  std::map<std::string, std::vector<std::string>> names_by_file_;
+};
+
+}  // namespace sbump
