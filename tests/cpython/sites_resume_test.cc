@@ -1,0 +1,285 @@
+// FindSites() on CPython 3.11 and later: the handlers of RESUME and INSTRUMENTED_RESUME.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "daemon/cpython/sites.h"
+#include "tests/cpython/fake_code.h"
+#include "tests/cpython/fake_elf.h"
+
+namespace sbump {
+namespace {
+
+constexpr RegisterNumber kRbx = 3, kRbp = 5, kRsi = 6, kR10 = 10, kR14 = 14, kR15 = 15;
+constexpr uint64_t kResume = FakeElf::kText + 0x4000;
+constexpr uint64_t kInstrumentedResume = FakeElf::kText + 0x5000;
+constexpr uint64_t kIntroduce = FakeElf::kText + 0x6000;
+constexpr uint64_t kOtherHandler = FakeElf::kText + 0x7000;
+
+// 3.11.7's, as GCC compiles it.
+FakeCode Resume311() {
+  return FakeCode(kResume, {{"load", "48 8b 7d 20"},    // mov 0x20(%rbp),%rdi
+                            {"store", "4c 89 75 38"},   // mov %r14,0x38(%rbp)
+                            {"warmup", "0f b7 47 34"},  // movzwl 0x34(%rdi),%eax
+                            {"test", "66 85 c0"},       // test %ax,%ax
+                            {"branch", "74 0c"},        // je to "end"
+                            {"add", "83 c0 01"},        // add $1,%eax
+                            {"count", "66 89 47 34"},   // mov %ax,0x34(%rdi)
+                            {"retest", "66 85 c0"},     // test %ax,%ax
+                            {"done", "74 01"},          // je to "call"
+                            {"end", "c3"},
+                            {"call", ""},
+                            {"return", "c3"}})
+      .SetBranch("call", "e8", kIntroduce);
+}
+
+// 3.12.1's.
+FakeCode Resume312() {
+  return FakeCode(kResume, {{"load", "48 8b 3b"},                 // mov (%rbx),%rdi
+                            {"interp", "48 8b 70 10"},            // mov 0x10(%rax),%rsi
+                            {"version", "48 8b 46 30"},           // mov 0x30(%rsi),%rax
+                            {"compare", "48 39 87 a0 00 00 00"},  // cmp %rax,0xa0(%rdi)
+                            {"branch", "74 06"},                  // je over the call
+                            {"argument", ""},
+                            {"call", ""},
+                            {"return", "c3"}})
+      .SetBranch("call", "e8", kIntroduce);
+}
+
+FakeCode Instrumented312() {
+  return FakeCode(kInstrumentedResume, {{"load", "48 8b 3b"},      // mov (%rbx),%rdi
+                                        {"store", "4c 89 53 38"},  // mov %r10,0x38(%rbx)
+                                        {"interp", "48 8b 70 10"},
+                                        {"version", "48 8b 46 30"},
+                                        {"compare", "48 39 87 a0 00 00 00"},
+                                        {"branch", "0f 84 01 00 00 00"},
+                                        {"return", "c3 c3"}});
+}
+
+// 3.13.0's. RESUME looks at tstate->tracing first.
+FakeCode Resume313() {
+  return FakeCode(kResume, {{"tracing", "8b 46 3c 85 c0 75 16"},  // test; jne to "return"
+                            {"eval", "48 8b 46 18"},              // mov 0x18(%rsi),%rax
+                            {"load", "48 8b 7d 00"},              // mov 0(%rbp),%rdi
+                            {"mask", "30 c0"},                    // xor %al,%al
+                            {"compare", "48 3b 87 a8 00 00 00"},  // cmp 0xa8(%rdi),%rax
+                            {"branch", "74 05"},
+                            {"call", ""},
+                            {"return", "c3"}})
+      .SetBranch("call", "e8", kIntroduce);
+}
+
+FakeCode Instrumented313() {
+  return FakeCode(kInstrumentedResume, {{"thread", "48 8b 34 24"},  // mov (%rsp),%rsi
+                                        {"store", "4c 89 7d 38"},   // mov %r15,0x38(%rbp)
+                                        {"eval", "48 8b 46 18"},
+                                        {"load", "48 8b 7d 00"},
+                                        {"mask", "30 c0"},
+                                        {"compare", "48 3b 87 a8 00 00 00"},
+                                        {"branch", "74 01"},
+                                        {"return", "c3 c3"}});
+}
+
+struct Case {
+  int minor = 12;
+  FakeCode resume = Resume312();
+  FakeCode instrumented = Instrumented312();
+  uint64_t jump_from_other_handler = 0;
+  std::string introduced = "55 c3";  // the function: push %rbp; ret
+  uint64_t symbol = 0;               // of the function, when there is one
+};
+
+void AddTable(FakeElf& fake, const Layout& layout) {
+  const auto unused = UnusedOpcodes(layout.minor);
+  for (int opcode = 0; opcode < 256; ++opcode) {
+    const bool is_unused = std::ranges::find(unused, static_cast<uint8_t>(opcode)) != unused.end();
+    const auto index = static_cast<uint64_t>(opcode);
+    fake.AddWord(opcode == layout.opcode.resume                ? kResume
+                 : opcode == layout.opcode.instrumented_resume ? kInstrumentedResume
+                 : opcode == 1                                 ? kOtherHandler
+                 : is_unused                                   ? FakeElf::kText
+                                                               : FakeElf::kText + 16 + index * 16);
+  }
+}
+
+absl::StatusOr<Sites> Find(const Case& c) {
+  const Layout& layout = *FindLayout({.major = 3, .minor = c.minor});
+  FakeElf fake;
+  FakeCode other(kOtherHandler, {{"jump", "c3"}});
+  if (c.jump_from_other_handler != 0) other.SetBranch("jump", "e9", c.jump_from_other_handler);
+  other.PutInto(fake);
+  fake.PutCode(kIntroduce, Hex(c.introduced));
+  c.resume.PutInto(fake);
+  if (c.minor >= 12) c.instrumented.PutInto(fake);
+  if (c.symbol != 0) fake.AddSymbol(c.minor == 11 ? "_PyCode_Quicken" : "_Py_Instrument", c.symbol);
+  AddTable(fake, layout);
+  const auto elf = fake.Open();
+  return elf.ok() ? FindSites(*elf, layout) : elf.status();
+}
+
+void ExpectRefused(const Case& c, const std::string& why) {
+  const auto sites = Find(c);
+  EXPECT_EQ(sites.status().code(), absl::StatusCode::kUnimplemented) << why;
+  EXPECT_NE(sites.status().ToString().find(why), std::string::npos) << sites.status();
+}
+
+Case Case311(FakeCode resume = Resume311()) { return {.minor = 11, .resume = std::move(resume)}; }
+Case Case312(FakeCode instrumented) { return {.instrumented = std::move(instrumented)}; }
+Case Case313(FakeCode instrumented = Instrumented313()) {
+  return {.minor = 13, .resume = Resume313(), .instrumented = std::move(instrumented)};
+}
+
+TEST(ResumeSiteTest, FindsAll311) {
+  const auto sites = Find(Case311());
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, Resume311().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.code, kRdi);
+  EXPECT_EQ(sites->hit.frame, kRbp);
+  EXPECT_EQ(sites->hit.unit, kR14);
+  EXPECT_EQ(sites->hit.thread, kNoRegister);
+  EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeSiteTest, FindsAll312) {
+  const auto sites = Find(Case{});
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, Instrumented312().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.code, kRdi);
+  EXPECT_EQ(sites->hit.frame, kRbx);
+  EXPECT_EQ(sites->hit.unit, kR10);
+  EXPECT_EQ(sites->hit.thread, kNoRegister);
+  EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeSiteTest, FindsAll313) {
+  const auto sites = Find(Case313());
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, Instrumented313().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.code, kRdi);
+  EXPECT_EQ(sites->hit.frame, kRbp);
+  EXPECT_EQ(sites->hit.unit, kR15);
+  EXPECT_EQ(sites->hit.thread, kRsi);
+  EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeSiteTest, TakesHandlersThatBeginWithEndbr) {
+  EXPECT_TRUE(Find(Case312(Instrumented312().Prepend("load", "f3 0f 1e fa"))).ok());
+}
+
+TEST(ResumeSiteTest, RefusesWithoutTheStoreOfPrevInstrOrWithTwo) {
+  ExpectRefused(Case311(Resume311().Set("store", "90")), "does not store prev_instr");
+  ExpectRefused(Case312(Instrumented312().Set("store", "4c 89 53 40")), "does not store");
+  ExpectRefused(Case312(Instrumented312().Set("store", "4c 89 55 38")), "does not store");
+  ExpectRefused(Case312(Instrumented312().Prepend("interp", "4c 89 5b 38")), "twice");
+  ExpectRefused(Case312(Instrumented312().Set("store", "48 c7 43 38 00 00 00 00")), "no register");
+}
+
+TEST(ResumeSiteTest, RefusesACodeObjectThatIsNotLoadedFromTheFrame) {
+  const std::string why = "does not load the code object";
+  ExpectRefused(Case311(Resume311().Set("load", "48 8b 7d 28")), why);
+  ExpectRefused(Case311(Resume311().Set("load", "8b 7d 20")), why);  // 32 bits
+  ExpectRefused(Case312(Instrumented312().Prepend("compare", "48 89 f7")), why);
+  ExpectRefused(Case312(Instrumented312().Set("load", "48 8b 3c 24")), why);  // (%rsp)
+}
+
+TEST(ResumeSiteTest, RefusesWhenARegisterChangesBeforeTheSite) {
+  const std::string why = "a register that the probe reads changes";
+  ExpectRefused(Case312(Instrumented312().Prepend("branch", "48 89 f7")), why);  // code
+  ExpectRefused(Case312(Instrumented312().Prepend("interp", "48 89 eb")), why);  // frame
+  ExpectRefused(Case312(Instrumented312().Prepend("branch", "4d 89 da")), why);  // unit
+  ExpectRefused(Case311(Resume311().Prepend("test", "4d 8d 76 02")), why);       // unit: lea 2
+  ExpectRefused(Case313(Instrumented313().Prepend("branch", "48 89 c6")), "thread's register");
+}
+
+TEST(ResumeSiteTest, RefusesABranchThatDoesNotDecideOnTheVersions) {
+  const std::string why = "does not decide on the compare";
+  ExpectRefused(Case312(Instrumented312().Prepend("branch", "85 c0")), why);
+  ExpectRefused(Case312(Instrumented312().Set("branch", "0f 87 01 00 00 00")), why);  // ja
+}
+
+TEST(ResumeSiteTest, RefusesACompareWithSomethingElseThanTheVersion) {
+  const std::string why = "something else than the version";
+  ExpectRefused(Case312(Instrumented312().Set("version", "48 8b 46 38")), why);
+  ExpectRefused(Case312(Instrumented312().Set("version", "90")), why);
+  ExpectRefused(Case313(Instrumented313().Set("mask", "48 ff c0")), why);  // inc %rax
+  ExpectRefused(Case312(Instrumented312().Set("compare", "48 83 bf a0 00 00 00 00")),
+                "with no register");
+}
+
+TEST(ResumeSiteTest, RefusesABranchBeforeTheField) {
+  const std::string why = "first branch comes before";
+  ExpectRefused(Case311(Resume311().Prepend("warmup", "74 00")), why);
+  ExpectRefused(Case312(Instrumented312().Prepend("compare", "74 00")), why);
+}
+
+TEST(ResumeSiteTest, RefusesAHandlerWithoutABranchOrWithACallFirst) {
+  const std::string why = "straight line up to a branch";
+  ExpectRefused(Case312(Instrumented312().Set("branch", "c3")), why);
+  ExpectRefused(Case312(Instrumented312().Prepend("compare", "e8 00 00 00 00")), why);
+  ExpectRefused(Case312(Instrumented312().Set("load", "06")), why);  // no instruction
+}
+
+TEST(ResumeSiteTest, RefusesABranchThatTheKernelSteps) {
+  ExpectRefused(Case312(Instrumented312().Prepend("branch", "2e")), "single-step");
+}
+
+TEST(ResumeSiteTest, RefusesWhenAnotherHandlerJumpsInBetween) {
+  Case c;
+  c.jump_from_other_handler = Instrumented312().AddressOf("compare");
+  ExpectRefused(c, "other code jumps");
+  c.jump_from_other_handler = Instrumented312().AddressOf("branch") + 2;
+  ExpectRefused(c, "other code jumps");
+  c.jump_from_other_handler = kInstrumentedResume;
+  EXPECT_TRUE(Find(c).ok());
+}
+
+TEST(IntroduceSiteTest, RefusesACallWithoutTheCodeObject) {
+  Case c;
+  c.resume.Set("argument", "48 89 f7").SetBranch("call", "e8", kIntroduce);  // mov %rsi,%rdi
+  ExpectRefused(c, "calls nothing with a stale code object");
+  ExpectRefused(Case311(Resume311().Prepend("retest", "48 89 ef")), "nothing is called");
+}
+
+TEST(IntroduceSiteTest, FollowsTheUnequalSideOfEitherBranch) {
+  Case c;
+  c.resume.Set("branch", "75 01").Set("argument", "c3").SetBranch("call", "e8", kIntroduce);
+  EXPECT_TRUE(Find(c).ok()) << Find(c).status();
+  c.resume.Set("branch", "75 06").Set("argument", "").SetBranch("call", "e8", kIntroduce);
+  ExpectRefused(c, "calls nothing with a stale code object");
+}
+
+TEST(IntroduceSiteTest, TheSymbolMustAgree) {
+  Case c;
+  c.symbol = kIntroduce;
+  EXPECT_TRUE(Find(c).ok());
+  c.symbol = kOtherHandler;
+  ExpectRefused(c, "the symbol _Py_Instrument is at");
+  Case quicken = Case311();
+  quicken.symbol = kOtherHandler;
+  ExpectRefused(quicken, "the symbol _PyCode_Quicken is at");
+}
+
+TEST(IntroduceSiteTest, TheSymbolMayBeAStubBeforeTheBody) {
+  Case c;
+  c.symbol = kOtherHandler;
+  c.jump_from_other_handler = kIntroduce;  // symbol: jmp body
+  EXPECT_TRUE(Find(c).ok()) << Find(c).status();
+}
+
+TEST(IntroduceSiteTest, RefusesThePltAndNoCode) {
+  Case c;
+  c.introduced = "ff 25 00 00 00 00";  // jmp *0(%rip)
+  ExpectRefused(c, "through the PLT");
+  c.introduced = "06";
+  ExpectRefused(c, "leads to no code");
+}
+
+TEST(IntroduceSiteTest, RefusesWithoutTheStoreOfWarmup) {
+  ExpectRefused(Case311(Resume311().Set("count", "66 89 47 36")), "no store of co_warmup");
+  ExpectRefused(Case311(Resume311().Set("done", "7f 01")), "no store of co_warmup");
+  ExpectRefused(Case311(Resume311().Set("branch", "7f 0c")), "neither je nor jne");
+}
+
+}  // namespace
+}  // namespace sbump
