@@ -1,0 +1,39 @@
+// What one session slows down: ordered patterns, less the excluded.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "daemon/match/code_name.h"
+#include "daemon/match/pattern.h"
+
+namespace sbump {
+
+// Immutable once built; safe to use from several threads.
+class TargetList {
+ public:
+  // With `paths_only`, module parts (of excludes as well) take file names only.
+  TargetList(std::vector<Pattern> patterns, std::vector<Pattern> excludes, bool paths_only);
+
+  // The first pattern that takes the code object: it owns the row, and its overrides count.
+  // nullopt where none does, or where an exclude does.
+  std::optional<size_t> FirstMatch(const CodeName& name) const;
+
+  // Every pattern that takes it, in order: each of them counts as matched. Empty where an exclude
+  // takes it.
+  std::vector<size_t> AllMatches(const CodeName& name) const;
+
+  bool Excluded(const CodeName& name) const;
+
+  const std::vector<Pattern>& patterns() const { return patterns_; }
+  const std::vector<Pattern>& excludes() const { return excludes_; }
+  bool paths_only() const { return paths_only_; }
+
+ private:
+  std::vector<Pattern> patterns_;
+  std::vector<Pattern> excludes_;
+  bool paths_only_;
+};
+
+}  // namespace sbump
