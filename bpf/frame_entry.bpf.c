@@ -20,18 +20,29 @@ __u64 next_sequence = 0;
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 1); /* set before load */
-  __type(key, __u64);     /* address of a PyCodeObject */
+  __uint(max_entries, 131072);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64); /* address of a PyCodeObject */
   __type(value, struct sb_verdict);
 } verdicts SEC(".maps");
 
-struct {
+/* The slots, in chunks that the daemon adds as targets appear: a session costs the memory that it
+ * needs. */
+struct slot_chunk {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1); /* set before load */
+  __uint(max_entries, SB_SLOTS_PER_CHUNK);
+  /* by size: clang 14 leaves a type that stands only in an inner map incomplete in BTF */
+  __uint(key_size, sizeof(__u32));
+  __uint(value_size, sizeof(struct sb_slot));
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, SB_SLOT_CHUNKS);
   __type(key, __u32);
-  __type(value, struct sb_slot);
-} slots SEC(".maps");
+  __array(values, struct slot_chunk);
+} slot_chunks SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -345,8 +356,16 @@ static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u
       1);
 }
 
+static __always_inline struct sb_slot* find_slot(__u32 index) {
+  __u32 chunk = index / SB_SLOTS_PER_CHUNK;
+  __u32 within = index % SB_SLOTS_PER_CHUNK;
+  void* slots = bpf_map_lookup_elem(&slot_chunks, &chunk);
+
+  return slots ? bpf_map_lookup_elem(slots, &within) : NULL;
+}
+
 static __always_inline void count_and_delay(struct pt_regs* ctx, __u32 index, __u64 now_ns) {
-  struct sb_slot* slot = bpf_map_lookup_elem(&slots, &index);
+  struct sb_slot* slot = find_slot(index);
   __u64 call;
 
   if (!slot) return;
@@ -438,6 +457,15 @@ int sb_hit(struct pt_regs* ctx) {
     return 0;
   if (ready_to_arm(code)) tell_and_hold(ctx, SB_EVENT_ARM, code);
   count_and_delay(ctx, slot, now_ns);
+  return 0;
+}
+
+/* ---- Calibration: the daemon probes a function of its own to learn what a hit costs beside the
+ * program's own time ---- */
+
+SEC("uprobe.s")
+int sb_calibrate(struct pt_regs* ctx) {
+  count_and_delay(ctx, 0, bpf_ktime_get_ns());
   return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* One target: its dose and its counters. The array of slots is mapped into the daemon, so reading
+/* One target: its dose and its counters. The slots are mapped into the daemon, so reading
  * costs no syscall. Everything that BPF writes is added atomically: a reschedule point lets another
  * thread run the same program on the same CPU in mid-program.
  */
@@ -11,6 +11,9 @@
 /* Overshoot in nanoseconds: bucket 0 is [0, 1), then two buckets per power of two, up to 2^32 ns.
  */
 #define SB_OVERSHOOT_BUCKETS 64
+
+#define SB_SLOTS_PER_CHUNK 2048
+#define SB_SLOT_CHUNKS 64
 
 struct sb_slot {
   /* Written by the daemon. */

@@ -1,0 +1,196 @@
+#include "daemon/attach/journal.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <map>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr std::string_view kMagic = "sbump-journal 1";
+
+std::string DirectoryOf(const std::string& state_dir) { return state_dir + "/journal"; }
+
+// "key=value key=value ..." after the first word.
+std::map<std::string, std::string, std::less<>> ParseFields(std::string_view line) {
+  std::map<std::string, std::string, std::less<>> fields;
+  while (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, end);
+    if (const size_t equals = word.find('='); equals != std::string_view::npos) {
+      fields.emplace(word.substr(0, equals), word.substr(equals + 1));
+    }
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return fields;
+}
+
+template <typename T>
+absl::Status ParseNumber(const std::map<std::string, std::string, std::less<>>& fields,
+                         std::string_view key, T& out) {
+  const auto found = fields.find(key);
+  if (found == fields.end()) return absl::DataLossError(StrCat("journal line without ", key));
+  std::string_view text = found->second;
+  const int base = text.starts_with("0x") ? 16 : 10;
+  if (base == 16) text.remove_prefix(2);
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+    return absl::DataLossError(StrCat("journal: ", key, "=", found->second, " is no number"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseArm(std::string_view line, JournalContents& contents) {
+  const auto fields = ParseFields(line);
+  ArmedField field;
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "code", field.code.value));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "field", field.field.value));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "size", field.size));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "original", field.original));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "armed", field.armed));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "fingerprint", field.fingerprint));
+  if (field.size != 1 && field.size != 4)
+    return absl::DataLossError("journal: a field of an unknown size");
+  std::erase_if(contents.fields, [&](const ArmedField& known) { return known.code == field.code; });
+  contents.fields.push_back(field);
+  return absl::OkStatus();
+}
+
+absl::Status ParseLine(std::string_view line, JournalContents& contents) {
+  if (line.starts_with("arm ")) return ParseArm(line, contents);
+  if (line.starts_with("bump ")) {
+    contents.bump_begun = line == "bump begin";
+    return absl::OkStatus();
+  }
+  if (line.starts_with("dead ")) {
+    RemoteAddr code;
+    SB_RETURN_IF_ERROR(ParseNumber(ParseFields(line), "code", code.value));
+    std::erase_if(contents.fields, [&](const ArmedField& field) { return field.code == code; });
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(StrCat("journal: unknown line: ", line.substr(0, 80)));
+}
+
+}  // namespace
+
+std::string ReadBootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
+}
+
+absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target) {
+  const std::string directory = DirectoryOf(state_dir);
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return ErrnoStatus(errno, StrCat("mkdir ", directory));
+  const std::string path = StrCat(directory, "/", target.pid, "-", target.start_ticks);
+  Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) {
+    return ErrnoStatus(errno, StrCat("pid ", target.pid, ": cannot create the journal ", path,
+                                     ", and nothing is armed without one"));
+  }
+  Journal journal(std::move(file), path);
+  absl::Status status = journal.Reserve();
+  if (status.ok()) {
+    status = journal.Append(StrCat(kMagic, " pid=", target.pid, " start_ticks=", target.start_ticks,
+                                   " boot_id=", ReadBootId(), "\n"));
+  }
+  if (!status.ok()) {
+    unlink(path.c_str());
+    return Annotate(status,
+                    StrCat("pid ", target.pid,
+                           ": no journal, so nothing is armed; free space or choose another "
+                           "--state-dir"));
+  }
+  return journal;
+}
+
+absl::Status Journal::Reserve() {
+  if (reserved_ >= written_ + kReserveBytes / 2) return absl::OkStatus();
+  const uint64_t want = written_ + kReserveBytes;
+  if (const int error = posix_fallocate(file_.get(), 0, static_cast<off_t>(want)); error != 0) {
+    return ErrnoStatus(error, StrCat("reserving space in ", path_));
+  }
+  reserved_ = want;
+  return absl::OkStatus();
+}
+
+absl::Status Journal::Append(std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t n = pwrite(file_.get(), lines.data(), lines.size(), static_cast<off_t>(written_));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return ErrnoStatus(errno, StrCat("writing ", path_));
+    written_ += static_cast<uint64_t>(n);
+    lines.remove_prefix(static_cast<size_t>(n));
+  }
+  return Reserve();
+}
+
+absl::Status Journal::WillArm(const std::vector<ArmedField>& fields) {
+  std::string lines;
+  for (const ArmedField& f : fields) {
+    lines +=
+        StrCat("arm code=", ToString(f.code), " field=", ToString(f.field), " size=", f.size,
+               " original=", f.original, " armed=", f.armed, " fingerprint=", f.fingerprint, "\n");
+  }
+  return Append(lines);
+}
+
+absl::Status Journal::WillBump() { return Append("bump begin\n"); }
+absl::Status Journal::DidBump() { return Append("bump done\n"); }
+
+void Journal::Died(RemoteAddr code) {
+  Append(StrCat("dead code=", ToString(code), "\n")).IgnoreError();
+}
+
+absl::Status Journal::Remove() {
+  if (unlink(path_.c_str()) != 0) return ErrnoStatus(errno, StrCat("removing ", path_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
+  // The reserved rest of the file is zeros.
+  text = text.substr(0, text.find('\0'));
+  JournalContents contents;
+  bool first = true;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;  // never acted on
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (!first) {
+      SB_RETURN_IF_ERROR(ParseLine(line, contents));
+      continue;
+    }
+    first = false;
+    if (!line.starts_with(kMagic)) return absl::DataLossError("not a journal of sbump");
+    const auto fields = ParseFields(line);
+    SB_RETURN_IF_ERROR(ParseNumber(fields, "pid", contents.target.pid));
+    SB_RETURN_IF_ERROR(ParseNumber(fields, "start_ticks", contents.target.start_ticks));
+    if (const auto boot = fields.find("boot_id"); boot != fields.end())
+      contents.boot_id = boot->second;
+  }
+  if (first) return absl::DataLossError("an empty journal");
+  return contents;
+}
+
+std::vector<std::string> Journal::List(const std::string& state_dir) {
+  std::vector<std::string> paths;
+  DIR* directory = opendir(DirectoryOf(state_dir).c_str());
+  if (directory == nullptr) return paths;
+  while (const dirent* entry = readdir(directory)) {
+    if (entry->d_name[0] != '.') paths.push_back(DirectoryOf(state_dir) + "/" + entry->d_name);
+  }
+  closedir(directory);
+  return paths;
+}
+
+}  // namespace sbump

@@ -1,0 +1,83 @@
+// What sbump wrote into one process, on disk before it is written there: a restarted daemon undoes
+// what a killed one left. One file per process in STATE_DIR/journal; removed when everything is
+// undone. Text lines, so that a person can read them; a last line without its end was never acted
+// on.
+//
+//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... interpreter=...
+//   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
+//   dead code=0x...
+//   bump interpreter=0x... version=0x...
+//
+// Space for kReserveBytes more is always allocated beforehand, so that a full disk is found at
+// attach and not in a hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/fd.h"
+#include "daemon/base/status.h"
+#include "daemon/process/remote_memory.h"
+#include "daemon/process/target_process.h"
+
+namespace sbump {
+
+// One field of one code object that was (or is about to be) changed.
+struct ArmedField {
+  RemoteAddr code;
+  RemoteAddr field;
+  uint32_t size = 0;  // 1 or 4 bytes
+  int32_t original = 0;
+  int32_t armed = 0;
+  uint32_t fingerprint = 0;
+
+  bool operator==(const ArmedField&) const = default;
+};
+
+struct JournalContents {
+  TargetId target;
+  std::string boot_id;
+  std::vector<ArmedField> fields;  // armed and not known to be dead
+  bool bump_begun = false;         // a version bump may be half done
+};
+
+class Journal {
+ public:
+  static constexpr uint64_t kReserveBytes = 256 * 1024;
+
+  // Creates STATE_DIR/journal/PID-START (0600). kResourceExhausted when the disk is full,
+  // kAlreadyExists when there is one already (recovery has not been possible).
+  static absl::StatusOr<Journal> Create(const std::string& state_dir, const TargetId& target);
+
+  // Returns only when the lines are in the file: then the fields may be written.
+  absl::Status WillArm(const std::vector<ArmedField>& fields);
+  absl::Status WillBump();
+  absl::Status DidBump();
+  // Best effort: without it recovery re-validates a dead object and leaves it alone.
+  void Died(RemoteAddr code);
+
+  // Everything is undone: removes the file.
+  absl::Status Remove();
+  // Keeps the file for a later recovery.
+  const std::string& path() const { return path_; }
+
+  static absl::StatusOr<JournalContents> Parse(std::string_view text);
+  // Paths of the journals in STATE_DIR.
+  static std::vector<std::string> List(const std::string& state_dir);
+
+ private:
+  Journal(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  absl::Status Append(std::string_view lines);
+  absl::Status Reserve();
+
+  Fd file_;
+  std::string path_;
+  uint64_t written_ = 0;
+  uint64_t reserved_ = 0;
+};
+
+// This boot's id: a journal of another boot is about processes that are gone.
+std::string ReadBootId();
+
+}  // namespace sbump

@@ -1,0 +1,319 @@
+#include "daemon/attach/programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <thread>
+
+#include "bpf/frame_entry.skel.h"
+#include "daemon/base/log.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+// libbpf reports through a callback; its last warnings explain a failed load.
+thread_local std::string* libbpf_messages = nullptr;
+
+int OnLibbpfMessage(libbpf_print_level level, const char* format, va_list args) {
+  if (level == LIBBPF_DEBUG || libbpf_messages == nullptr) return 0;
+  char line[512];
+  const int length = vsnprintf(line, sizeof(line), format, args);
+  // It complains about RLIMIT_MEMLOCK on kernels that no longer need it.
+  if (std::string_view(line).find("MEMLOCK") != std::string_view::npos) return 0;
+  if (libbpf_messages->size() < 4096) *libbpf_messages += line;
+  return length;
+}
+
+absl::Status LoadError(int error, const std::string& messages) {
+  const std::string what = StrCat("cannot load the BPF programs: ", messages.substr(0, 1500));
+  absl::Status status = ErrnoStatus(-error, what);
+  if (status.code() == absl::StatusCode::kPermissionDenied) {
+    return Annotate(status, "needs CAP_BPF and CAP_PERFMON (or root)");
+  }
+  return absl::FailedPreconditionError(
+      ToAbsl(StrCat(status.message(), "; sbump needs a kernel with sleepable uprobes, ",
+                    "bpf_loop and bpf_copy_from_user_task (6.1 or newer)")));
+}
+
+// SB_SLOTS_PER_CHUNK slots in a map of their own, mapped here.
+class SlotChunk {
+ public:
+  static absl::StatusOr<SlotChunk> Create() {
+    bpf_map_create_opts options{};
+    options.sz = sizeof(options);
+    options.map_flags = BPF_F_MMAPABLE;
+    SlotChunk chunk;
+    chunk.map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sb_slots", sizeof(uint32_t),
+                                   sizeof(sb_slot), SB_SLOTS_PER_CHUNK, &options));
+    if (!chunk.map_.valid()) return ErrnoStatus(errno, "creating a map for counters");
+    void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, chunk.map_.get(), 0);
+    if (at == MAP_FAILED) return ErrnoStatus(errno, "mapping the counters");
+    chunk.slots_ = static_cast<sb_slot*>(at);
+    return chunk;
+  }
+  SlotChunk(SlotChunk&& other) noexcept
+      : map_(std::move(other.map_)), slots_(std::exchange(other.slots_, nullptr)) {}
+  ~SlotChunk() {
+    if (slots_ != nullptr) munmap(slots_, kBytes);
+  }
+  int map_fd() const { return map_.get(); }
+  sb_slot& slot(uint32_t index) { return slots_[index]; }
+
+ private:
+  // A multiple of the page size: 2048 slots of a multiple of 8 bytes.
+  static constexpr size_t kBytes = SB_SLOTS_PER_CHUNK * sizeof(sb_slot);
+  static_assert(kBytes % 4096 == 0);
+  SlotChunk() = default;
+  Fd map_;
+  sb_slot* slots_ = nullptr;
+};
+
+}  // namespace
+
+struct Programs::Impl {
+  frame_entry* skeleton = nullptr;
+  std::vector<SlotChunk> chunks;
+  std::vector<bpf_link*> links;
+  ring_buffer* ring = nullptr;
+  std::function<void(const sb_event&)> on_event;
+
+  ~Impl() {
+    if (ring != nullptr) ring_buffer__free(ring);
+    chunks.clear();
+    if (skeleton != nullptr) frame_entry__destroy(skeleton);
+  }
+
+  bpf_program* Find(ProgramKind kind) const {
+    switch (kind) {
+      case ProgramKind::kHit:
+        return skeleton->progs.sb_hit;
+      case ProgramKind::kIntroduceEntry:
+        return skeleton->progs.sb_introduce_entry;
+      case ProgramKind::kIntroduceReturn:
+        return skeleton->progs.sb_introduce_return;
+      case ProgramKind::kDealloc:
+        return skeleton->progs.sb_dealloc;
+      case ProgramKind::kCalibrate:
+        return skeleton->progs.sb_calibrate;
+    }
+    return nullptr;
+  }
+
+  void ChoosePrograms(const sb_config& config, bool for_calibration) const {
+    const bool introduces = !for_calibration && config.arming != SB_ARMING_OPCACHE_FLAG;
+    bpf_program__set_autoload(skeleton->progs.sb_hit, !for_calibration);
+    bpf_program__set_autoload(skeleton->progs.sb_dealloc, !for_calibration);
+    bpf_program__set_autoload(skeleton->progs.sb_introduce_entry, introduces);
+    bpf_program__set_autoload(skeleton->progs.sb_introduce_return, introduces);
+    bpf_program__set_autoload(skeleton->progs.sb_calibrate, for_calibration);
+  }
+
+  absl::Status OpenRing() {
+    const auto on_sample = [](void* context, void* data, size_t size) {
+      if (size >= sizeof(sb_event))
+        static_cast<Impl*>(context)->on_event(*static_cast<const sb_event*>(data));
+      return 0;
+    };
+    ring = ring_buffer__new(bpf_map__fd(skeleton->maps.events), on_sample, this, nullptr);
+    if (ring == nullptr) return ErrnoStatus(errno, "opening the ring buffer");
+    return absl::OkStatus();
+  }
+};
+
+Programs::Programs(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Programs::~Programs() {
+  if (const uint32_t left = CloseLinks(); left != 0) {
+    Log(LogLevel::kError, "links_left", {{"count", left}});
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config,
+                                                         bool for_calibration) {
+  static const bool once = (libbpf_set_print(OnLibbpfMessage), true);
+  (void)once;
+  std::string messages;
+  libbpf_messages = &messages;
+  auto impl = std::make_unique<Impl>();
+  impl->skeleton = frame_entry__open();
+  if (impl->skeleton == nullptr) return LoadError(-errno, messages);
+  impl->skeleton->rodata->config = config;
+  impl->ChoosePrograms(config, for_calibration);
+  const int error = frame_entry__load(impl->skeleton);
+  libbpf_messages = nullptr;
+  if (error != 0) return LoadError(error, messages);
+  SB_RETURN_IF_ERROR(impl->OpenRing());
+  return std::unique_ptr<Programs>(new Programs(std::move(impl)));
+}
+
+absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pid) {
+  std::vector<bpf_link*> links(points.size(), nullptr);
+  std::vector<int> errors(points.size(), 0);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < points.size(); ++i) {
+    threads.emplace_back([&, i] {
+      bpf_uprobe_opts options{};
+      options.sz = sizeof(options);
+      options.retprobe = points[i].kind == ProgramKind::kIntroduceReturn;
+      links[i] =
+          bpf_program__attach_uprobe_opts(impl_->Find(points[i].kind), pid, points[i].path.c_str(),
+                                          points[i].file_offset, &options);
+      if (links[i] == nullptr) errors[i] = errno;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (bpf_link* link : links) {
+    if (link != nullptr) impl_->links.push_back(link);
+  }
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (errors[i] == 0) continue;
+    CloseLinks();
+    return ErrnoStatus(errors[i], StrCat("pid ", pid, ": cannot place a probe at offset ",
+                                         points[i].file_offset, " of ", points[i].path));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t Programs::CloseLinks() {
+  if (impl_->links.empty()) return 0;
+  control().abort = 1;
+  std::atomic<uint32_t> left{0};
+  std::vector<std::thread> threads;
+  for (bpf_link* link : impl_->links) {
+    threads.emplace_back([&left, link] {
+      if (bpf_link__destroy(link) != 0) ++left;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  impl_->links.clear();
+  return left;
+}
+
+size_t Programs::link_count() const { return impl_->links.size(); }
+
+sb_control& Programs::control() { return impl_->skeleton->bss->control; }
+
+absl::Status Programs::ReserveSlots(uint32_t count) {
+  if (count > kMaxSlots) {
+    return absl::ResourceExhaustedError(StrCat("a session has at most ", kMaxSlots, " targets"));
+  }
+  while (impl_->chunks.size() * SB_SLOTS_PER_CHUNK < count) {
+    SB_ASSIGN_OR_RETURN(SlotChunk chunk, SlotChunk::Create());
+    const uint32_t index = static_cast<uint32_t>(impl_->chunks.size());
+    const int fd = chunk.map_fd();
+    if (bpf_map__update_elem(impl_->skeleton->maps.slot_chunks, &index, sizeof(index), &fd,
+                             sizeof(fd), BPF_ANY) != 0) {
+      return ErrnoStatus(errno, "adding a map for counters");
+    }
+    impl_->chunks.push_back(std::move(chunk));
+  }
+  return absl::OkStatus();
+}
+
+sb_slot& Programs::slot(uint32_t index) {
+  return impl_->chunks[index / SB_SLOTS_PER_CHUNK].slot(index % SB_SLOTS_PER_CHUNK);
+}
+
+std::array<uint64_t, SB_SKIP_REASONS> Programs::skipped() const {
+  std::array<uint64_t, SB_SKIP_REASONS> counts;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = __atomic_load_n(&impl_->skeleton->bss->skipped[i], __ATOMIC_RELAXED);
+  }
+  return counts;
+}
+
+absl::Status Programs::SetVerdict(RemoteAddr code, const sb_verdict& verdict) {
+  if (bpf_map__update_elem(impl_->skeleton->maps.verdicts, &code.value, sizeof(code.value),
+                           &verdict, sizeof(verdict), BPF_ANY) != 0) {
+    return ErrnoStatus(errno, "the table of code objects");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Programs::SetVerdicts(const std::vector<std::pair<uint64_t, sb_verdict>>& verdicts) {
+  if (verdicts.empty()) return absl::OkStatus();
+  std::vector<uint64_t> keys;
+  std::vector<sb_verdict> values;
+  for (const auto& [key, value] : verdicts) {
+    keys.push_back(key);
+    values.push_back(value);
+  }
+  uint32_t count = static_cast<uint32_t>(keys.size());
+  bpf_map_batch_opts options{};
+  options.sz = sizeof(options);
+  if (bpf_map_update_batch(bpf_map__fd(impl_->skeleton->maps.verdicts), keys.data(), values.data(),
+                           &count, &options) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, "the table of code objects");
+}
+
+void Programs::DeleteVerdict(RemoteAddr code) {
+  bpf_map__delete_elem(impl_->skeleton->maps.verdicts, &code.value, sizeof(code.value), 0);
+}
+
+bool Programs::HasPending() const {
+  uint64_t key;
+  return bpf_map__get_next_key(impl_->skeleton->maps.pending, nullptr, &key, sizeof(key)) == 0;
+}
+
+std::vector<std::pair<uint64_t, sb_pending>> Programs::TakePending() {
+  std::vector<std::pair<uint64_t, sb_pending>> taken;
+  const bpf_map* map = impl_->skeleton->maps.pending;
+  uint64_t key;
+  while (bpf_map__get_next_key(map, nullptr, &key, sizeof(key)) == 0) {
+    sb_pending value{};
+    if (bpf_map__lookup_and_delete_elem(map, &key, sizeof(key), &value, sizeof(value), 0) != 0)
+      break;
+    taken.emplace_back(key, value);
+  }
+  return taken;
+}
+
+int Programs::event_fd() const { return ring_buffer__epoll_fd(impl_->ring); }
+
+int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event) {
+  impl_->on_event = on_event;
+  return ring_buffer__consume(impl_->ring);
+}
+
+void Programs::Answer(const sb_event& event) {
+  if (event.hold >= SB_HOLDS) return;
+  __atomic_store_n(&impl_->skeleton->bss->holds[event.hold].answered, event.sequence,
+                   __ATOMIC_RELEASE);
+}
+
+std::string_view SkipReasonText(sb_skip reason) {
+  switch (reason) {
+    case SB_SKIP_RING_FULL:
+      return "the daemon could not be told of a code object: ring buffer full";
+    case SB_SKIP_HOLDS_BUSY:
+      return "too many threads waited for the daemon at once: a first call went on undelayed";
+    case SB_SKIP_HOLD_TIMEOUT:
+      return "the daemon answered too late: a first call went on undelayed";
+    case SB_SKIP_PENDING_FULL:
+      return "a call could not be attributed: table of unresolved code objects full";
+    case SB_SKIP_UNREADABLE:
+      return "a code object could not be read at the probe";
+    case SB_SKIP_THREADS_FULL:
+      return "threads_seen is a lower bound: table of threads full";
+    case SB_SKIP_ADDRESS_REUSED:
+      return "a code object's address was used again";
+    case SB_SKIP_ABORTED_DELAY:
+      return "a delay was cut short by a signal, a stop or the detach";
+    case SB_SKIP_NOT_CODE:
+      return "the object at the probe is no code object";
+    case SB_SKIP_REASONS:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace sbump

@@ -1,0 +1,86 @@
+// The BPF programs of one session: loaded, linked to their sites, asked and answered. The only door
+// to libbpf.
+//
+// Thread: made and used on the session's own thread. Loading costs tens of milliseconds of CPU (the
+// verifier), each link tens more (the kernel waits for grace periods), so links are opened and
+// closed in parallel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bpf/shared/config.h"
+#include "bpf/shared/event.h"
+#include "bpf/shared/slot.h"
+#include "bpf/shared/verdict.h"
+#include "daemon/base/status.h"
+#include "daemon/process/remote_memory.h"
+
+namespace sbump {
+
+enum class ProgramKind { kHit, kIntroduceEntry, kIntroduceReturn, kDealloc, kCalibrate };
+
+// Where one program goes: a file (a path that this process can open) and an offset in it, proven to
+// be an instruction.
+struct ProbePoint {
+  ProgramKind kind{};
+  std::string path;
+  uint64_t file_offset = 0;
+};
+
+// Most targets of one session.
+inline constexpr uint32_t kMaxSlots = SB_SLOTS_PER_CHUNK * SB_SLOT_CHUNKS;
+
+class Programs {
+ public:
+  // kFailedPrecondition when the kernel lacks something, kPermissionDenied when we lack a right;
+  // the message says which.
+  static absl::StatusOr<std::unique_ptr<Programs>> Load(const sb_config& config,
+                                                        bool for_calibration = false);
+  ~Programs();  // closes the links
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+
+  // All or nothing: on failure the links that were opened are closed again.
+  absl::Status OpenLinks(const std::vector<ProbePoint>& points, pid_t pid);
+  // Ends spins and holds first. Returns the number of links that could not be closed.
+  uint32_t CloseLinks();
+  size_t link_count() const;
+
+  // Mapped memory shared with the programs.
+  sb_control& control();
+  // Makes slots [0, count) usable; kResourceExhausted above kMaxSlots.
+  absl::Status ReserveSlots(uint32_t count);
+  sb_slot& slot(uint32_t index);  // index was reserved
+  std::array<uint64_t, SB_SKIP_REASONS> skipped() const;
+
+  absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
+  absl::Status SetVerdicts(const std::vector<std::pair<uint64_t, sb_verdict>>& verdicts);
+  void DeleteVerdict(RemoteAddr code);
+
+  // Removes and returns what was counted by address only.
+  std::vector<std::pair<uint64_t, sb_pending>> TakePending();
+  bool HasPending() const;
+
+  // Readable when events wait.
+  int event_fd() const;
+  // Calls `on_event` for each waiting event, in order; returns their number.
+  int ConsumeEvents(const std::function<void(const sb_event&)>& on_event);
+  // Lets the thread of a held event go on. Nothing for an event that holds nobody.
+  void Answer(const sb_event& event);
+
+ private:
+  struct Impl;
+  explicit Programs(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// "the ring buffer was full: ..." for the user.
+std::string_view SkipReasonText(sb_skip reason);
+
+}  // namespace sbump

@@ -1,0 +1,57 @@
+#include "daemon/attach/target_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr char kDirectory[] = "/run/lock/sbumpd";
+
+std::string ReadHolder(int fd) {
+  char text[256];
+  const ssize_t n = pread(fd, text, sizeof(text), 0);
+  return n > 0 ? std::string(text, static_cast<size_t>(n)) : "another session";
+}
+
+// The file may have been removed between our open and our flock by a holder that ended.
+bool StillThere(int fd, const std::string& path) {
+  struct stat ours, there;
+  return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std::string& holder) {
+  if (mkdir(kDirectory, 0700) != 0 && errno != EEXIST)
+    return ErrnoStatus(errno, StrCat("mkdir ", kDirectory));
+  const std::string path = StrCat(kDirectory, "/", target.pid, "-", target.start_ticks);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file.valid()) return ErrnoStatus(errno, StrCat("opening the lock ", path));
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
+      return absl::AlreadyExistsError(
+          StrCat("pid ", target.pid, " is held by ", ReadHolder(file.get()),
+                 ": one session per process; end that one first (sbumpctl detach --pid ",
+                 target.pid, ")"));
+    }
+    if (!StillThere(file.get(), path)) continue;
+    if (ftruncate(file.get(), 0) != 0 || pwrite(file.get(), holder.data(), holder.size(), 0) < 0) {
+      return ErrnoStatus(errno, StrCat("writing ", path));
+    }
+    return TargetLock(std::move(file), path);
+  }
+  return absl::UnavailableError(StrCat("the lock ", path, " keeps vanishing"));
+}
+
+TargetLock::~TargetLock() {
+  if (file_.valid()) unlink(path_.c_str());
+}
+
+}  // namespace sbump

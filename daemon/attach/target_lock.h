@@ -1,0 +1,28 @@
+// One session per process, machine-wide: also across daemons with different state directories.
+#pragma once
+
+#include <string>
+
+#include "daemon/base/fd.h"
+#include "daemon/base/status.h"
+#include "daemon/process/target_process.h"
+
+namespace sbump {
+
+// Held as long as the object lives; the kernel lets go when the daemon dies (flock(2)).
+class TargetLock {
+ public:
+  // kAlreadyExists, naming the holder, when another session has the process. `holder` is what a
+  // second one will be told.
+  static absl::StatusOr<TargetLock> Acquire(const TargetId& target, const std::string& holder);
+  TargetLock(TargetLock&&) = default;
+  TargetLock& operator=(TargetLock&&) = default;
+  ~TargetLock();
+
+ private:
+  TargetLock(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  Fd file_;
+  std::string path_;
+};
+
+}  // namespace sbump
