@@ -34,7 +34,8 @@ absl::Status CachedReader::Read(RemoteAddr addr, std::span<std::byte> out) const
 }
 
 const CachedReader::Block& CachedReader::Find(uint64_t number) const {
-  if (last_ != nullptr && last_->number == number) return *last_;
+  const Block*& recent = recent_[number % recent_.size()];
+  if (recent != nullptr && recent->number == number) return *recent;
   auto found = blocks_.find(number);
   if (found == blocks_.end()) {
     std::unique_ptr<Block> block = MakeRoom();
@@ -43,8 +44,8 @@ const CachedReader::Block& CachedReader::Find(uint64_t number) const {
     oldest_first_.push_back(number);
     found = blocks_.emplace(number, std::move(block)).first;
   }
-  last_ = found->second.get();
-  return *last_;
+  recent = found->second.get();
+  return *recent;
 }
 
 std::unique_ptr<CachedReader::Block> CachedReader::MakeRoom() const {
@@ -52,7 +53,7 @@ std::unique_ptr<CachedReader::Block> CachedReader::MakeRoom() const {
   if (blocks_.size() < max_blocks_) return std::unique_ptr<Block>(new Block);
   auto oldest = blocks_.extract(oldest_first_.front());
   oldest_first_.pop_front();
-  last_ = nullptr;
+  recent_[oldest.key() % recent_.size()] = nullptr;
   return std::move(oldest.mapped());
 }
 

@@ -46,7 +46,9 @@ class CachedReader : public MemoryReader {
 
   const MemoryReader& source_;
   const size_t max_blocks_;
-  mutable const Block* last_ = nullptr;
+  // The last block seen for each number modulo the size: answers nearly every lookup without
+  // hashing.
+  mutable std::array<const Block*, 256> recent_ = {};
   mutable std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
   mutable std::deque<uint64_t> oldest_first_;
   mutable uint64_t source_bytes_ = 0;

@@ -4,7 +4,7 @@
 #include <libelf.h>
 #include <sys/stat.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/escaping.h"

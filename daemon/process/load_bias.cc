@@ -61,7 +61,7 @@ std::vector<uint64_t> Candidates(std::span<const ElfSegment> segments, bool posi
     if (mapping.executable) AddCandidates(mapping, segments, candidates);
   }
   std::ranges::sort(candidates);
-  candidates.erase(std::ranges::unique(candidates).begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   return candidates;
 }
 

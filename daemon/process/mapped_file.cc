@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/process/proc_maps.h"
