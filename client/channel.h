@@ -1,0 +1,51 @@
+// The daemon, seen from a client: each call of the contract as one blocking function. The only room
+// that includes gRPC, and it keeps that to its .cc.
+//
+// A failed call's status has gRPC's code and the daemon's words. All functions may be called from
+// any thread.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/endpoint.h"
+#include "proto/sbump/v1/control.pb.h"
+
+namespace sbump {
+
+// A session's updates as they arrive, in pieces where the daemon cut them (update_merger.h).
+class UpdateStream {
+ public:
+  virtual ~UpdateStream() = default;
+  // Blocks until the next message. False: the stream is over, see Finish().
+  virtual bool Read(v1::SessionUpdate* update) = 0;
+  // How it ended; once, after Read() was false.
+  virtual absl::Status Finish() = 0;
+};
+
+class ControlClient {
+ public:
+  // kUnavailable or kPermissionDenied with what to do (endpoint.h); kUnavailable after five seconds
+  // without an answer.
+  static absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const Endpoint& endpoint);
+
+  virtual ~ControlClient() = default;
+
+  // The streams must not outlive the client.
+  virtual std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) = 0;
+  virtual std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) = 0;
+
+  // All pieces merged into one reply.
+  virtual absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) = 0;
+  virtual absl::StatusOr<v1::UpdateReply> Update(const v1::UpdateRequest& request) = 0;
+  virtual absl::StatusOr<v1::DetachReply> Detach(const v1::DetachRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListSessionsReply> ListSessions() = 0;
+  virtual absl::StatusOr<v1::InspectReply> Inspect(const v1::InspectRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetInfoReply> GetInfo() = 0;
+
+  // Ends every call that is under way, and every later one, with kCancelled.
+  virtual void CancelAll() = 0;
+};
+
+}  // namespace sbump

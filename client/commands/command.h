@@ -1,0 +1,77 @@
+// What all commands share: global flags, flags that several have, and how one reports its end.
+//
+// A command's Add function declares its flags below `root` and, when the command was chosen, leaves
+// in the context what to run. Nothing runs while arguments are still being read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/channel.h"
+#include "client/exit_code.h"
+#include "client/target_selection.h"
+#include "client/terminal.h"
+
+namespace sbump {
+
+struct CommandContext {
+  std::string endpoint;  // flag, environment or default
+  bool no_color = false;
+  Environment environment;
+  std::function<ExitCode()> run;
+};
+
+void AddAttach(CLI::App* root, CommandContext* context);
+void AddMatch(CLI::App* root, CommandContext* context);
+void AddList(CLI::App* root, CommandContext* context);
+void AddWatch(CLI::App* root, CommandContext* context);
+void AddUpdate(CLI::App* root, CommandContext* context);
+void AddDetach(CLI::App* root, CommandContext* context);
+void AddDoctor(CLI::App* root, CommandContext* context);
+void AddVersion(CLI::App* root, CommandContext* context);
+void AddHelp(CLI::App* root, CommandContext* context);
+void AddCompletions(CLI::App* root, CommandContext* context);
+void AddGenerateMan(CLI::App* root, CommandContext* context);
+
+// ---- Flags ----
+
+// A subcommand with its summary; global flags may also stand behind it.
+CLI::App* AddCommand(CLI::App* root, const std::string& name);
+
+// An option that may be given once for each value.
+CLI::Option* AddRepeated(CLI::App* app, const std::string& names, std::vector<std::string>* values,
+                         const std::string& text);
+// `10us` and the like, as nanoseconds.
+CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<uint64_t>* ns,
+                         const std::string& text);
+CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every);
+// -p, --pid and a positional PID; 0 where absent.
+CLI::Option* AddPid(CLI::App* app, int32_t* pid);
+// Writes whether --format is json.
+void AddFormat(CLI::App* app, bool* json);
+void AddOutput(CLI::App* app, std::string* path);
+void AddSelectionFlags(CLI::App* app, SelectionFlags* flags);
+
+// ---- Running ----
+
+absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const CommandContext& context);
+
+// Says why on standard error.
+ExitCode Fail(ExitCode code, std::string_view message);
+ExitCode Fail(const absl::Status& status, Subject subject);
+
+Palette PaletteFor(const CommandContext& context, int fd);
+
+// Writes to standard output; kError where that fails.
+ExitCode Print(std::string_view text, ExitCode code = ExitCode::kOk);
+
+// "sbumpctl (pid 77) by root".
+std::string ClientName();
+
+}  // namespace sbump

@@ -1,0 +1,77 @@
+#include "client/commands/command_line.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "client/commands/command.h"
+#include "client/commands/describe.h"
+#include "client/endpoint.h"
+#include "client/output_file.h"
+#include "client/version.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+// CLI11's own layout gives way to ours, which the man pages share.
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+    return HelpPage(Describe(*app));
+  }
+};
+
+void Declare(CLI::App* root, CommandContext* context) {
+  root->formatter(std::make_shared<HelpFormatter>());
+  root->set_help_flag("-h,--help", "show help on this command");
+  root->set_version_flag("--version", StrCat("sbumpctl ", kClientVersion), "print the version");
+  root->add_option("--endpoint", context->endpoint,
+                   StrCat("where the daemon listens (default: ", kDefaultEndpoint, ")"))
+      ->type_name("unix:PATH");
+  root->add_flag("--no-color", context->no_color, "no colours, even on a terminal");
+  root->require_subcommand(0, 1);
+  for (const auto add : {AddAttach, AddMatch, AddList, AddWatch, AddUpdate, AddDetach, AddDoctor,
+                         AddVersion, AddHelp, AddCompletions, AddGenerateMan}) {
+    add(root, context);
+  }
+}
+
+int OnParseError(const CLI::App& root, const CLI::ParseError& error) {
+  // --help and --version arrive here too, with status 0 and their text.
+  if (error.get_exit_code() == 0) return root.exit(error);
+  std::string where = "sbumpctl";
+  for (const CLI::App* command : root.get_subcommands()) where += " " + command->get_name();
+  Say(StrCat(error.what(), "\nRun `", where, " --help` for what it takes."));
+  return static_cast<int>(ExitCode::kBadArguments);
+}
+
+std::string DefaultEndpoint() {
+  const char* named = std::getenv("SBUMP_ENDPOINT");
+  return named != nullptr && *named != '\0' ? named : std::string(kDefaultEndpoint);
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, const char* const* argv) {
+  // A reader that went away is an error of write(), not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  CommandContext context;
+  context.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  context.endpoint = DefaultEndpoint();
+  CLI::App root(std::string(), "sbumpctl");
+  Declare(&root, &context);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return OnParseError(root, error);
+  }
+  if (!context.run) {
+    (void)Fail(ExitCode::kBadArguments, "name a command");
+    (void)Print(root.help());
+    return static_cast<int>(ExitCode::kBadArguments);
+  }
+  return static_cast<int>(context.run());
+}
+
+}  // namespace sbump

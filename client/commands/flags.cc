@@ -1,0 +1,88 @@
+#include <limits>
+
+#include "client/commands/command.h"
+#include "client/help_text.h"
+#include "client/limits.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kMostEvery = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
+CLI::App* AddCommand(CLI::App* root, const std::string& name) {
+  CLI::App* app = root->add_subcommand(name, std::string(TextOf(name).summary));
+  return app->fallthrough();
+}
+
+CLI::Option* AddRepeated(CLI::App* app, const std::string& names, std::vector<std::string>* values,
+                         const std::string& text) {
+  return app->add_option(names, *values, text)->allow_extra_args(false);
+}
+
+CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<uint64_t>* ns,
+                         const std::string& text) {
+  const auto parse = [names, ns](const std::string& value) {
+    const absl::StatusOr<uint64_t> parsed = ParseDuration(value);
+    if (!parsed.ok()) {
+      throw CLI::ValidationError(names.substr(names.find("--")),
+                                 std::string(ToStd(parsed.status().message())));
+    }
+    *ns = *parsed;
+  };
+  return app->add_option_function<std::string>(names, parse, text)->type_name("DURATION");
+}
+
+CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every) {
+  const auto store = [every](const uint64_t& value) {
+    if (value < 1 || value > kMostEvery) {
+      throw CLI::ValidationError("--every", StrCat("write a whole number from 1 to ", kMostEvery));
+    }
+    *every = value;
+  };
+  return app
+      ->add_option_function<uint64_t>("--every", store, "delay each Nth call only (default: 1)")
+      ->type_name("N");
+}
+
+CLI::Option* AddPid(CLI::App* app, int32_t* pid) {
+  return app->add_option("-p,--pid,PID", *pid, "the process, by its decimal id")
+      ->type_name("PID")
+      ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
+}
+
+void AddFormat(CLI::App* app, bool* json) {
+  const auto store = [json](const std::string& value) {
+    if (value != "table" && value != "json") {
+      throw CLI::ValidationError("--format", StrCat("\"", value, "\": write table or json"));
+    }
+    *json = value == "json";
+  };
+  app->add_option_function<std::string>("-f,--format", store,
+                                        "table for people, json for programs: one protobuf JSON "
+                                        "message a line (default: table)")
+      ->type_name("table|json");
+}
+
+void AddOutput(CLI::App* app, std::string* path) {
+  app->add_option("-o,--output", *path, "write there instead of to standard output")
+      ->type_name("FILE");
+}
+
+void AddSelectionFlags(CLI::App* app, SelectionFlags* flags) {
+  app->add_option("--targets", flags->targets_file,
+                  "a targets file, one pattern a line; - for standard input")
+      ->type_name("FILE");
+  AddRepeated(app, "--target", &flags->targets,
+              "a pattern, `module:qualname`; repeatable; before those of --targets")
+      ->type_name("PATTERN");
+  AddRepeated(app, "--exclude", &flags->excludes, "a pattern that subtracts; repeatable")
+      ->type_name("PATTERN");
+  app->add_flag("--paths-only", flags->paths_only,
+                "match modules by file name only, never by dotted name");
+}
+
+}  // namespace sbump

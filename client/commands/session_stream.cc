@@ -1,0 +1,122 @@
+#include "client/commands/session_stream.h"
+
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "client/update_merger.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr int kSignalsToDieAtOnce = 3;
+
+// What to do when the session shall end early. Called from the interrupt's thread and, when the
+// output broke, from the reading one.
+class Ender {
+ public:
+  Ender(ControlClient* client, OnInterrupt on_interrupt, SessionOutput* output)
+      : client_(client), on_interrupt_(on_interrupt), output_(output) {}
+  ~Ender() {
+    // The stream is over; an answer that is still owed tells nothing new.
+    if (!detaching_.joinable()) return;
+    client_->CancelAll();
+    detaching_.join();
+  }
+
+  void SetSession(const std::string& session_id) {
+    const std::lock_guard lock(mutex_);
+    session_id_ = session_id;
+  }
+
+  void OnSignal(int count) {
+    if (count >= kSignalsToDieAtOnce) _exit(static_cast<int>(ExitCode::kError));
+    {
+      const std::lock_guard lock(mutex_);
+      interrupts_ = count;
+    }
+    if (count > 1) return client_->CancelAll();
+    EndSession();
+  }
+
+  void EndSession() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(ending_, true)) return;
+    if (on_interrupt_ == OnInterrupt::kLeave || session_id_.empty()) return client_->CancelAll();
+    output_->Notice("detaching; Ctrl-C again gives up waiting for it");
+    detaching_ = std::thread([this, session_id = session_id_] { Detach(session_id); });
+  }
+
+  int interrupts() const {
+    const std::lock_guard lock(mutex_);
+    return interrupts_;
+  }
+
+ private:
+  void Detach(const std::string& session_id) {
+    v1::DetachRequest request;
+    request.set_session_id(session_id);
+    const absl::Status status = client_->Detach(request).status();
+    // Gone already: its last update is on the way.
+    if (status.ok() || absl::IsNotFound(status) || absl::IsCancelled(status)) return;
+    output_->Notice(StrCat("cannot detach: ", status.message(), "; leaving instead"));
+    client_->CancelAll();
+  }
+
+  ControlClient* client_;
+  const OnInterrupt on_interrupt_;
+  SessionOutput* output_;
+  mutable std::mutex mutex_;
+  std::string session_id_;
+  bool ending_ = false;
+  int interrupts_ = 0;
+  std::thread detaching_;
+};
+
+// Until the stream is over.
+void ReadUpdates(UpdateStream* stream, Ender* ender, OutputFile* file, SessionOutput* output,
+                 SessionModel* model) {
+  UpdateMerger merger;
+  v1::SessionUpdate piece;
+  while (stream->Read(&piece)) {
+    if (!piece.session_id().empty()) ender->SetSession(piece.session_id());
+    const std::optional<v1::SessionUpdate> update = merger.Add(std::move(piece));
+    if (!update) continue;
+    model->Apply(*update);
+    output->Show(*update, *model);
+    // Nobody reads us any more (`| head`): end as if interrupted.
+    if (file->failed()) ender->EndSession();
+  }
+}
+
+}  // namespace
+
+StreamEnd FollowSession(ControlClient* client, UpdateStream* stream, Interrupt* interrupt,
+                        OnInterrupt on_interrupt, OutputFile* file, SessionOutput* output,
+                        SessionModel* model) {
+  Ender ender(client, on_interrupt, output);
+  interrupt->Watch([&ender](int count) { ender.OnSignal(count); });
+  ReadUpdates(stream, &ender, file, output, model);
+  StreamEnd end;
+  end.status = stream->Finish();
+  if (!model->head().session_id().empty()) output->Finish(*model);
+  interrupt->StopWatching();
+  end.interrupts = ender.interrupts();
+  end.leaves_running = on_interrupt == OnInterrupt::kLeave;
+  return end;
+}
+
+std::unique_ptr<SessionOutput> ChooseOutput(const CommandContext& context, bool json,
+                                            OutputFile* file) {
+  if (json) return JsonSessionOutput(file);
+  const Palette palette = PaletteFor(context, file->fd());
+  if (CanRedraw(IsTerminal(file->fd()), context.environment)) {
+    return LiveSessionOutput(file, palette);
+  }
+  return PlainSessionOutput(file, palette);
+}
+
+}  // namespace sbump

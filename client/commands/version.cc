@@ -1,0 +1,67 @@
+#include "client/version.h"
+
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "client/commands/command.h"
+#include "client/human_units.h"
+#include "client/json_output.h"
+#include "client/output_file.h"
+#include "client/printable.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+struct VersionFlags {
+  bool client_only = false;
+  bool json = false;
+};
+
+absl::StatusOr<v1::GetInfoReply> Ask(const CommandContext& context) {
+  SB_ASSIGN_OR_RETURN(const auto client, Connect(context));
+  return client->GetInfo();
+}
+
+std::string Text(const v1::GetInfoReply& info) {
+  return StrCat("sbumpd ", Printable(info.version()), " (pid ", info.pid(), ", since ",
+                HumanTime(info.started_unix_ns()), ", sessions ", info.sessions(), ", probe costs ",
+                HumanNs(info.trap_cost_ns()),
+                ")\nsupported Python: ", Printable(absl::StrJoin(info.supported_python(), ", ")),
+                "\n");
+}
+
+// {"client": {"version": ...}, "daemon": GetInfoReply}, the latter only where there is one.
+std::string Json(const absl::StatusOr<v1::GetInfoReply>& info) {
+  std::string line = StrCat("{\"client\":{\"version\":\"", kClientVersion, "\"}");
+  if (info.ok()) {
+    std::string daemon = JsonLine(*info);
+    daemon.pop_back();
+    line += StrCat(",\"daemon\":", daemon);
+  }
+  return line + "}\n";
+}
+
+// Without a daemon the client still has a version: no error.
+ExitCode RunVersion(const CommandContext& context, const VersionFlags& flags) {
+  absl::StatusOr<v1::GetInfoReply> info = absl::NotFoundError("not asked");
+  if (!flags.client_only) {
+    info = Ask(context);
+    if (!info.ok()) Say(ToStd(info.status().message()));
+  }
+  if (flags.json) return Print(Json(info));
+  return Print(StrCat("sbumpctl ", kClientVersion, "\n", info.ok() ? Text(*info) : ""));
+}
+
+}  // namespace
+
+void AddVersion(CLI::App* root, CommandContext* context) {
+  CLI::App* app = AddCommand(root, "version");
+  const auto flags = std::make_shared<VersionFlags>();
+  app->add_flag("--client", flags->client_only, "do not ask the daemon");
+  AddFormat(app, &flags->json);
+  app->callback([context, flags] { context->run = [=] { return RunVersion(*context, *flags); }; });
+}
+
+}  // namespace sbump

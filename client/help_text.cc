@@ -1,0 +1,141 @@
+#include "client/help_text.h"
+
+namespace sbump {
+namespace {
+
+constexpr Example kRootExamples[] = {
+    {"What would these patterns hit?", "sbumpctl match --pid 1234 --targets targets.txt"},
+    {"Slow them by 10 microseconds a call for half a minute",
+     "sbumpctl attach --pid 1234 --targets targets.txt --delay 10us --duration 30s"},
+    {"Why does it not attach?", "sbumpctl doctor --pid 1234"},
+};
+
+constexpr Example kAttachExamples[] = {
+    {"Slow every method of one class, until Ctrl-C",
+     "sbumpctl attach --pid 1234 --target '*/vllm/worker/*:ModelRunner.*' --delay 10us"},
+    {"Count calls only (a sham run: what the tool itself costs)",
+     "sbumpctl attach 1234 --targets targets.txt --delay 0 --duration 10s"},
+    {"Every third call, after five seconds, for scripts",
+     "sbumpctl attach -p 1234 --targets t.txt --delay 1.5ms --every 3 --start 5s -d 30s "
+     "--format json -o run.ndjson"},
+    {"A session that outlives this command, for ten minutes at most",
+     "sbumpctl attach -p 1234 --targets t.txt --delay 10us --keep --ttl 10m"},
+    {"Patterns from a pipe, less some",
+     "grep Attention all.txt | sbumpctl attach -p 1234 --targets - --exclude '*:*.__init__' "
+     "--delay 2us"},
+};
+
+constexpr Example kMatchExamples[] = {
+    {"Everything loaded from one package", "sbumpctl match -p 1234 --target 'torch.nn.*:*'"},
+    {"For scripts: one JSON object", "sbumpctl match -p 1234 --targets targets.txt --format json"},
+};
+
+constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
+
+constexpr Example kWatchExamples[] = {
+    {"Look over somebody's shoulder", "sbumpctl watch s-7"},
+    {"Record what happens from now on", "sbumpctl watch s-7 --format json -o s7.ndjson"},
+};
+
+constexpr Example kUpdateExamples[] = {
+    {"Twice the dose", "sbumpctl update s-7 --delay 20us"},
+    {"Other targets, the same dose", "sbumpctl update s-7 --targets other.txt"},
+};
+
+constexpr Example kDetachExamples[] = {
+    {"One session", "sbumpctl detach s-7"},
+    {"Whoever holds this process", "sbumpctl detach --pid 1234"},
+    {"Leave nothing behind on this machine", "sbumpctl detach --all"},
+};
+
+constexpr Example kDoctorExamples[] = {
+    {"Is this machine fit?", "sbumpctl doctor"},
+    {"Is this process, and what would a call cost?", "sbumpctl doctor --pid 1234"},
+};
+
+constexpr Example kVersionExamples[] = {{"Without asking the daemon", "sbumpctl version --client"}};
+
+constexpr Example kCompletionsExamples[] = {
+    {"For this shell", "source <(sbumpctl completions bash)"},
+    {"For good, with zsh",
+     "sbumpctl completions zsh > /usr/local/share/zsh/site-functions/_sbumpctl"},
+};
+
+constexpr CommandText kTexts[] = {
+    {"", "slow chosen functions of running Python programs, and see what happens",
+     "sbumpctl asks sbumpd, the daemon, to attach to a running CPython process, to delay chosen "
+     "functions by an exact dose, and to tell what happened. Nothing is imported, injected or "
+     "restarted; functions that do not match run at full speed.",
+     kRootExamples},
+    {"attach", "slow chosen functions of a process until Ctrl-C, or for a time",
+     "Attaches to one process and shows what happens: on a terminal a table that refreshes, "
+     "elsewhere appended text, with --format json one SessionUpdate a line. Ends on Ctrl-C or "
+     "SIGTERM, after --duration, or with the process, with a summary and the proof that nothing "
+     "was "
+     "left in the process. A second Ctrl-C gives up waiting for them.\n"
+     "\n"
+     "A pattern is `module:qualname`: two shell globs, the first over the file name or the dotted "
+     "module name, the second over the qualified name. A pattern may end in overrides: "
+     "`*:Engine.step @delay=20us @every=3`. Durations are a number and a unit: ns, us, ms, s, m, "
+     "h.\n"
+     "\n"
+     "Where a flag is absent, Speed Bump's environment variables are read: see ENVIRONMENT.",
+     kAttachExamples},
+    {"match", "show which loaded functions patterns would hit; slows nothing",
+     "Walks the live process and prints each code object that a pattern matches, then each pattern "
+     "with near misses where it matched nothing. The process is stopped for the walk; how long is "
+     "printed.",
+     kMatchExamples},
+    {"list", "list the sessions of this daemon", "", kListExamples},
+    {"watch", "show a running session; never keeps it alive",
+     "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "
+     "watching, not the session.",
+     kWatchExamples},
+    {"update", "change a running session without a new attach",
+     "What is not named stays as it is. New targets replace all the old ones.", kUpdateExamples},
+    {"detach", "end sessions, and prove that nothing was left behind", "", kDetachExamples},
+    {"doctor", "say whether sbump can work here, or on a process, and why not",
+     "Without a pid: kernel, rights, daemon. With one: the interpreter and how it was found, its "
+     "version, where the offsets come from, the probe's site, and what a call would cost.",
+     kDoctorExamples},
+    {"version", "print the versions of sbumpctl and sbumpd", "", kVersionExamples},
+    {"help", "show help on a command", "", {}},
+    {"completions", "print shell completions", "", kCompletionsExamples},
+    {"generate-man", "write the man pages", "", {}},
+};
+
+constexpr NamedText kEnvironment[] = {
+    {"SBUMP_ENDPOINT", "where the daemon listens, as --endpoint"},
+    {"NO_COLOR, CLICOLOR, CLICOLOR_FORCE",
+     "colours off (NO_COLOR set, or CLICOLOR=0), or on without a terminal (CLICOLOR_FORCE=1)"},
+    {"SPEED_BUMP_TARGETS",
+     "path of a targets file, unless --targets or --target is given (attach; the four below too)"},
+    {"SPEED_BUMP_DELAY_NS", "a bare number of nanoseconds, as --delay"},
+    {"SPEED_BUMP_FREQUENCY", "delay every Nth call, as --every"},
+    {"SPEED_BUMP_START_MS", "a bare number of milliseconds, as --start"},
+    {"SPEED_BUMP_DURATION_MS", "a bare number of milliseconds, as --duration; 0: no limit"},
+};
+
+// Those that stand before Speed Bump's.
+constexpr size_t kGeneralVariables = 2;
+
+constexpr NamedText kFiles[] = {
+    {"/run/sbumpd/sbumpd.sock", "the daemon's socket, unless told otherwise"},
+};
+
+}  // namespace
+
+CommandText TextOf(std::string_view command) {
+  for (const CommandText& text : kTexts) {
+    if (text.name == command) return text;
+  }
+  return {command, "", "", {}};
+}
+
+std::span<const NamedText> EnvironmentTexts(std::string_view command) {
+  const bool all = command.empty() || command == "attach";
+  return all ? std::span(kEnvironment) : std::span(kEnvironment).first(kGeneralVariables);
+}
+std::span<const NamedText> FileTexts() { return kFiles; }
+
+}  // namespace sbump

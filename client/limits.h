@@ -1,0 +1,11 @@
+// The daemon's limits that the client can tell early.
+#pragma once
+
+#include <cstdint>
+
+namespace sbump {
+
+inline constexpr uint64_t kMaxDelayNs = 10'000'000;
+inline constexpr uint64_t kMinIntervalNs = 50'000'000;
+
+}  // namespace sbump

@@ -1,0 +1,58 @@
+#include "client/match_view.h"
+
+#include <algorithm>
+
+#include "client/human_units.h"
+#include "client/printable.h"
+#include "client/target_table.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+std::string Joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::string ClosingLines(const v1::MatchReply& reply, const Palette& palette) {
+  std::string text =
+      StrCat(HumanCount(reply.targets_size()), reply.targets_size() == 1 ? " target" : " targets",
+             " among ", HumanCount(reply.code_objects_seen()), " code objects; pid ",
+             reply.process().pid(), " was stopped for ", HumanNs(reply.stopped_ns()), "\n");
+  for (const std::string& warning : reply.warnings()) {
+    text += palette.Paint(Tone::kWarn, StrCat("warning: ", Printable(warning))) + "\n";
+  }
+  if (reply.incomplete()) {
+    text += palette.Paint(Tone::kBad,
+                          "INCOMPLETE: the time to stop the process was up before all was seen") +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string MatchText(const v1::MatchReply& reply, const Palette& palette, size_t max_width) {
+  std::string text;
+  if (!reply.targets().empty()) {
+    text += Joined(MatchTable(reply.targets()).Lines(palette, max_width)) + "\n";
+  }
+  PatternLinesOptions options;
+  options.with_counters = false;
+  options.limit = static_cast<size_t>(reply.patterns_size());
+  options.max_width = max_width;
+  const std::string patterns = Joined(PatternLines(reply.patterns(), palette, options));
+  if (!patterns.empty()) text += patterns + "\n";
+  return text + ClosingLines(reply, palette);
+}
+
+bool MatchedNothing(const v1::MatchReply& reply) {
+  // A row that an earlier pattern owns still counts for a later one, so ask the patterns too.
+  return reply.targets().empty() &&
+         std::none_of(reply.patterns().begin(), reply.patterns().end(),
+                      [](const auto& pattern) { return pattern.targets() > 0; });
+}
+
+}  // namespace sbump
