@@ -86,8 +86,12 @@ std::vector<Interpreter> FindInterpreters() {
   std::vector<Interpreter> interpreters;
   for (const std::string& executable : Executables()) {
     std::optional<Interpreter> found = Ask(executable);
-    if (!found || std::ranges::find(interpreters, found->elf_path, &Interpreter::elf_path) !=
-                      interpreters.end()) {
+    if (!found) {
+      std::fprintf(stderr, "%s does not run as a Python 3: left out\n", executable.c_str());
+      continue;
+    }
+    if (std::ranges::find(interpreters, found->elf_path, &Interpreter::elf_path) !=
+        interpreters.end()) {
       continue;
     }
     interpreters.push_back(*std::move(found));
