@@ -49,13 +49,6 @@ std::string Entry(std::string_view name, std::string_view text) {
   return StrCat(line, Wrap(text, kTextColumn), "\n");
 }
 
-std::string AsSentence(std::string_view summary) {
-  std::string sentence = StrCat(summary, ".");
-  if (sentence[0] >= 'a' && sentence[0] <= 'z')
-    sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
-  return sentence;
-}
-
 std::string NameOf(const OptionDoc& option) {
   const std::string names = absl::StrJoin(option.names, ", ");
   return option.value.empty() ? names : StrCat(names, " ", option.value);

@@ -1,5 +1,7 @@
 #include "client/help_text.h"
 
+#include "daemon/base/str_cat.h"
+
 namespace sbump {
 namespace {
 
@@ -137,5 +139,12 @@ std::span<const NamedText> EnvironmentTexts(std::string_view command) {
   return all ? std::span(kEnvironment) : std::span(kEnvironment).first(kGeneralVariables);
 }
 std::span<const NamedText> FileTexts() { return kFiles; }
+
+std::string AsSentence(std::string_view summary) {
+  std::string sentence = StrCat(summary, ".");
+  if (sentence[0] >= 'a' && sentence[0] <= 'z')
+    sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+  return sentence;
+}
 
 }  // namespace sbump

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace sbump {
@@ -25,6 +26,9 @@ struct NamedText {
 
 // Without a text of its own a command has only its name.
 CommandText TextOf(std::string_view command);
+
+// "Print the versions." for "print the versions".
+std::string AsSentence(std::string_view summary);
 
 // The variables that `command` reads.
 std::span<const NamedText> EnvironmentTexts(std::string_view command);

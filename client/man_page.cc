@@ -125,7 +125,7 @@ std::string ManPage(const CommandDoc& command) {
   std::string page = StrCat(".TH ", Roff(Upper(name)), " 1 \"\" \"sbump ", kClientVersion,
                             "\" \"sbump\"\n.SH NAME\n", Roff(name), " \\- ", Roff(text.summary),
                             "\n.SH SYNOPSIS\n", Bold(command.usage), "\n.SH DESCRIPTION\n");
-  page += Paragraphs(text.details.empty() ? StrCat(text.summary, ".") : std::string(text.details));
+  page += Paragraphs(text.details.empty() ? AsSentence(text.summary) : std::string(text.details));
   page += Commands(command.commands);
   page += Options("ARGUMENTS", command.positionals);
   page += Options("OPTIONS", command.options);

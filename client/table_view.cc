@@ -64,7 +64,9 @@ std::vector<std::string> FrameLines(const SessionModel& model, const Palette& pa
       lines.push_back(std::move(line));
     }
     if (rows.size() < model.target_count()) {
-      lines.push_back(StrCat("... and ", HumanCount(model.target_count() - rows.size()), " more"));
+      const std::string rest =
+          StrCat("... and ", HumanCount(model.target_count() - rows.size()), " more");
+      lines.push_back(ClipTo(rest, size.columns, Clip::kTail));
     }
   }
   lines.insert(lines.end(), attention.begin(), attention.end());

@@ -167,7 +167,8 @@ std::vector<std::string> PatternLines(const Patterns& patterns, const Palette& p
     if (options.with_near_misses) AppendNearMisses(*chosen[i], palette, options.max_width, &lines);
   }
   if (shown < chosen.size()) {
-    lines.push_back(StrCat("... and ", chosen.size() - shown, " more patterns"));
+    const std::string rest = StrCat("... and ", chosen.size() - shown, " more patterns");
+    lines.push_back(ClipTo(rest, options.max_width, Clip::kTail));
   }
   return lines;
 }

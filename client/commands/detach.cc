@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <limits>
 #include <string>
 
 #include "client/commands/command.h"
@@ -54,7 +55,7 @@ void AddDetach(CLI::App* root, CommandContext* context) {
   app->add_option("SESSION", flags->session_id, "the session, as `sbumpctl list` names it");
   app->add_option("-p,--pid", flags->pid, "the session that holds this process")
       ->type_name("PID")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
   app->add_flag("--all", flags->all, "every session of this daemon");
   AddFormat(app, &flags->json);
   app->callback([context, flags] { context->run = [=] { return RunDetach(*context, *flags); }; });

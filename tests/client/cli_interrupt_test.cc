@@ -1,0 +1,145 @@
+// Ctrl-C, SIGTERM and a reader that went away.
+#include <signal.h>
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/child.h"
+#include "tests/client/fake_control.h"
+#include "tests/client/samples.h"
+
+namespace sbump::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+Script UntilDetached() {
+  Script script;
+  script.attach.first = {Attaching(), Active(1, 10)};
+  script.attach.wait_for_detach = true;
+  script.attach.last = {Ended(2, 777, "detached")};
+  return script;
+}
+
+std::vector<std::string> Words(const FakeControl& daemon, std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {SbumpctlPath(),  "--endpoint", daemon.endpoint(),
+                                    "attach",        "4242",       "--target",
+                                    "*:Engine.step", "--delay",    "10us"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Interrupt, FirstOneGetsTheLastUpdate) {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    FakeControl daemon(UntilDetached());
+    Child child(Words(daemon), {});
+    ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+    child.Signal(signal_number);
+    const ChildResult result = child.Wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("777"));
+    EXPECT_THAT(result.out, HasSubstr("detach proof: 0 links left"));
+    ASSERT_EQ(daemon.requests().detach.size(), 1u);
+    EXPECT_EQ(daemon.requests().detach[0].session_id(), "s-1");
+    EXPECT_EQ(daemon.requests().cancelled_streams, 0);
+  }
+}
+
+TEST(Interrupt, JsonHasItsEndToo) {
+  FakeControl daemon(UntilDetached());
+  Child child(Words(daemon, {"--format", "json"}), {});
+  ASSERT_TRUE(child.WaitForOutput("\"ACTIVE\""));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\"reason\":\"detached\""));
+}
+
+TEST(Interrupt, SecondOneGivesUp) {
+  Script script = UntilDetached();
+  script.attach.wait_for_detach = false;  // a daemon that never gets done
+  script.attach.wait_for_cancel = true;
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.Signal(SIGINT);
+  while (daemon.requests().detach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("given up before the daemon had detached"));
+  EXPECT_THAT(result.out, HasSubstr("last known figures"));
+}
+
+TEST(Interrupt, BeforeTheSessionBeganCancels) {
+  Script script;
+  script.attach.wait_for_cancel = true;
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nothing was attached"));
+}
+
+TEST(Interrupt, LeavesAKeptSessionRunning) {
+  FakeControl daemon(UntilDetached());
+  Child child(Words(daemon, {"--keep"}), {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("session s-1 goes on"));
+  EXPECT_TRUE(daemon.requests().detach.empty());
+}
+
+TEST(Interrupt, WatchingEndsButNotTheSession) {
+  Script script;
+  script.watch = UntilDetached().attach;
+  FakeControl daemon(script);
+  Child child({SbumpctlPath(), "--endpoint", daemon.endpoint(), "watch", "s-1"}, {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.Signal(SIGINT);
+  EXPECT_EQ(child.Wait().exit_code, 0);
+  EXPECT_TRUE(daemon.requests().detach.empty());
+}
+
+TEST(Interrupt, DetachThatFailsLeavesInstead) {
+  Script script = UntilDetached();
+  script.attach.wait_for_detach = false;
+  script.attach.wait_for_cancel = true;
+  script.status = absl::PermissionDeniedError("not yours");
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot detach: not yours"));
+}
+
+// `sbumpctl attach ... | head`
+TEST(Interrupt, ReaderThatWentAwayEndsTheSession) {
+  Script script = UntilDetached();
+  for (uint64_t second = 2; second < 40; ++second) {
+    script.attach.first.push_back(Active(second, second * 100));
+  }
+  script.attach.pause = std::chrono::milliseconds(10);
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.CloseOutput();
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("standard output: Broken pipe"));
+  EXPECT_EQ(daemon.requests().detach.size(), 1u);
+}
+
+}  // namespace
+}  // namespace sbump::test

@@ -1,0 +1,84 @@
+// A daemon that does as it is told: an in-process gRPC server on a Unix socket of its own.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/sbump/v1/control.pb.h"
+
+namespace sbump::test {
+
+// What a streaming call does, in order.
+struct StreamScript {
+  std::vector<v1::SessionUpdate> first;
+  std::chrono::milliseconds pause{0};  // after each of `first`
+  bool wait_for_detach = false;        // or until the client cancels
+  bool wait_for_cancel = false;
+  std::vector<v1::SessionUpdate> last;  // not sent to a client that cancelled
+  absl::Status status;
+};
+
+// Answers of the calls. Set before the client runs; a status that is not OK comes instead of a
+// reply.
+struct Script {
+  StreamScript attach;
+  StreamScript watch;
+  std::vector<v1::MatchReply> match;
+  v1::UpdateReply update;
+  v1::DetachReply detach;
+  v1::ListSessionsReply list;
+  v1::InspectReply inspect;
+  v1::GetInfoReply info;
+  absl::Status status;  // of every call but the streams
+};
+
+// What the clients asked for.
+struct Requests {
+  std::vector<v1::AttachRequest> attach;
+  std::vector<v1::WatchRequest> watch;
+  std::vector<v1::MatchRequest> match;
+  std::vector<v1::UpdateRequest> update;
+  std::vector<v1::DetachRequest> detach;
+  std::vector<v1::InspectRequest> inspect;
+  int cancelled_streams = 0;
+};
+
+// A new directory with a short path for a socket; removed with the object.
+class SocketDirectory {
+ public:
+  SocketDirectory();
+  ~SocketDirectory();
+  SocketDirectory(const SocketDirectory&) = delete;
+  SocketDirectory& operator=(const SocketDirectory&) = delete;
+
+  std::string socket() const { return path_ + "/s"; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+class FakeControl {
+ public:
+  // Serves from now on. Whoever gives a socket keeps its directory.
+  explicit FakeControl(Script script);
+  FakeControl(Script script, const std::string& socket);
+  ~FakeControl();
+
+  std::string endpoint() const;
+  // A copy, as of now.
+  Requests requests() const;
+
+ private:
+  class Service;
+  struct Server;
+  std::unique_ptr<SocketDirectory> directory_;
+  std::string socket_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace sbump::test
