@@ -26,12 +26,12 @@ TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev libclang-rt-14-dev
   clang-format-14 shellcheck groff-base man-db procps systemd
 )
-DEB=(dpkg-dev fakeroot)
+DEB=(dpkg-dev)
 
 packages_of() {
   case $1 in
     build) printf '%s\n' "${BUILD[@]}" ;;
-    tests) printf '%s\n' "${BUILD[@]}" "${TESTS[@]}" ;;
+    tests) printf '%s\n' "${BUILD[@]}" "${DEB[@]}" "${TESTS[@]}" ;;
     deb) printf '%s\n' "${BUILD[@]}" "${DEB[@]}" ;;
     *) usage_error "no such group: $1 (build, tests, deb)" ;;
   esac

@@ -22,7 +22,7 @@ run_bazel() {
   local base=$1 command=$2
   shift 2
   if ! bazel_server_runs "$base"; then BAZEL_STARTED+=("$base"); fi
-  (cd "$REPO" && bazel --output_base="$base" "$command" --symlink_prefix=/ "$@")
+  (cd "$REPO" && timeout --foreground -k 60 3000 bazel --output_base="$base" "$command" --symlink_prefix=/ "$@")
 }
 
 # Compilers at once: as many as there are processors, one for each 1.5 GB of free memory (gRPC's
@@ -35,15 +35,24 @@ bazel_jobs() {
   echo "$((by_memory < cpus ? by_memory : cpus))"
 }
 
-# Ends the servers of BAZEL_STARTED; from an EXIT trap too.
-stop_bazel() {
+# stop_bazel_of OUTPUT_BASE: ends its server where this script started it.
+stop_bazel_of() {
   local base
+  local -a others=()
   for base in "${BAZEL_STARTED[@]}"; do
-    bazel_server_runs "$base" || continue
-    (cd "$REPO" && timeout -k 5 60 bazel --output_base="$base" shutdown) >/dev/null 2>&1 ||
-      printf '%s: the Bazel server of %s did not end\n' "$SCRIPT_NAME" "$base" >&2
+    if [[ $base != "$1" ]]; then
+      others+=("$base")
+    elif bazel_server_runs "$base"; then
+      (cd "$REPO" && timeout -k 5 60 bazel --output_base="$base" shutdown) >/dev/null 2>&1 ||
+        printf '%s: the Bazel server of %s did not end\n' "$SCRIPT_NAME" "$base" >&2
+    fi
   done
-  BAZEL_STARTED=()
+  BAZEL_STARTED=("${others[@]}")
+}
+
+# All of them; for EXIT traps.
+stop_bazel() {
+  while ((${#BAZEL_STARTED[@]} > 0)); do stop_bazel_of "${BAZEL_STARTED[0]}"; done
 }
 
 # build_optimised: //:sbumpd and //:sbumpctl with -c opt; sets OPT_BIN to where they are.

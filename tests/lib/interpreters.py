@@ -1,0 +1,120 @@
+"""The Python interpreters of this machine that live tests run on, and what is missing.
+
+  interpreters.py --output FILE
+
+Candidates: SBUMP_PYTHONS (paths joined by `:`) if set; else the versions of pyenv, where the caller has
+pyenv, and Debian's /usr/bin/python3.*. Prints the matrix; writes the executables joined by `:` to FILE.
+With CI=true an incomplete matrix is an error that names what is missing.
+"""
+import argparse
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+ASK = (
+    "import sys, os, json, platform; "
+    "libs = [l.split()[-1] for l in open('/proc/self/maps') if '/libpython3.' in l]; "
+    "print(json.dumps([platform.python_implementation(), list(sys.version_info[:3]),"
+    " libs[0] if libs else os.path.realpath('/proc/self/exe'), bool(libs)]))"
+)
+OLDEST, NEWEST = (3, 8), (3, 13)
+
+SHARED, STATIC = "shared library, symbols", "static, stripped (Debian)"
+# What CI must cover: version, and its build where both count.
+MATRIX = [((3, 8), None), ((3, 9), None), ((3, 10), None), ((3, 11), SHARED), ((3, 11), STATIC),
+          ((3, 12), None), ((3, 13), None)]
+
+
+def pyenv_root():
+    root = os.environ.get("PYENV_ROOT")
+    if root:
+        return root
+    pyenv = shutil.which("pyenv", path=os.environ.get("CALLER_PATH", os.environ.get("PATH", "")))
+    if not pyenv:
+        return None
+    answer = subprocess.run([pyenv, "root"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+    return answer.stdout.decode().strip() or None
+
+
+def candidates():
+    named = os.environ.get("SBUMP_PYTHONS")
+    if named:
+        return [path for path in named.split(":") if path]
+    found = []
+    root = pyenv_root()
+    if root:
+        found += sorted(glob.glob(root + "/versions/3.*/bin/python3"))
+    for pattern in ("/usr/bin/python3.[0-9]", "/usr/bin/python3.[0-9][0-9]"):
+        found += sorted(glob.glob(pattern))
+    return found
+
+
+class Interpreter:
+    def __init__(self, path):
+        self.path = path
+        answer = subprocess.run([path, "-I", "-S", "-c", ASK], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, timeout=30)
+        self.implementation, version, self.elf, self.is_shared = json.loads(answer.stdout.decode())
+        self.version = tuple(version)
+        sections = subprocess.run(["readelf", "-SW", self.elf], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, timeout=30).stdout
+        self.has_symbols = b" .symtab " in sections
+
+    @property
+    def build(self):
+        if self.is_shared and self.has_symbols:
+            return SHARED
+        if not self.is_shared and not self.has_symbols:
+            return STATIC
+        return "%s, %s" % ("shared library" if self.is_shared else "static",
+                           "symbols" if self.has_symbols else "stripped")
+
+    @property
+    def supported(self):
+        return self.implementation == "CPython" and OLDEST <= self.version[:2] <= NEWEST
+
+    def covers(self, version, build):
+        return self.supported and self.version[:2] == version and build in (None, self.build)
+
+
+def find():
+    found, files = [], set()
+    for path in candidates():
+        try:
+            interpreter = Interpreter(path)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            print("       %s does not run as a Python 3: left out" % path)
+            continue
+        if interpreter.elf not in files:
+            files.add(interpreter.elf)
+            found.append(interpreter)
+    return sorted(found, key=lambda one: (one.version, one.build))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--output", required=True)
+    output = parser.parse_args().output
+    found = find()
+    for one in found:
+        print("       %-8s %-7s %-26s %s" % (
+            ".".join(map(str, one.version)), one.implementation, one.build,
+            "" if one.supported else "(not supported: for the tests of refusals)"))
+    missing = ["%d.%d%s" % (version + ("" if build is None else " (%s)" % build,))
+               for version, build in MATRIX if not any(one.covers(version, build) for one in found)]
+    with open(output, "w") as file:
+        file.write(":".join(one.path for one in found))
+    if not missing:
+        return 0
+    if os.environ.get("CI") == "true":
+        print("With CI=true the whole matrix is needed; missing: CPython " + ", ".join(missing), file=sys.stderr)
+        return 1
+    print("       not covered on this machine: CPython " + ", ".join(missing))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

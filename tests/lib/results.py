@@ -1,0 +1,105 @@
+"""Counts the test cases of one `bazel test` by its build events and the test.xml of each target.
+
+  results.py EVENTS EXIT_CODE
+
+EVENTS is a --build_event_json_file. Prints, on lines that begin with it, `failed` and `skipped` cases,
+and last `counts PASSED FAILED SKIPPED`. A target that failed without a failed case (a crash, a
+time-out, a failed build) counts as one.
+"""
+import json
+import sys
+import urllib.parse
+import xml.etree.ElementTree
+
+NO_TESTS = 4  # Bazel's exit code where the filters left no test
+
+
+def events(path):
+    try:
+        with open(path) as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (OSError, ValueError):
+        return  # Bazel died early; its exit code says so
+
+
+def xml_path(result):
+    for output in result.get("testActionOutput", []):
+        if output.get("name") == "test.xml" and output.get("uri", "").startswith("file://"):
+            return urllib.parse.unquote(output["uri"][len("file://"):])
+    return None
+
+
+def skip_reason(element):
+    """gtest's message is "file:line", "Skipped" and then the words of the test."""
+    lines = [line.strip() for line in (element.get("message") or element.text or "").splitlines()]
+    words = [line for line in lines if line and line != "Skipped"]
+    if len(words) > 1 and ":" in words[0]:
+        words = words[1:]
+    return " ".join(words) or "no reason given"
+
+
+class Count:
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []
+
+    def add_case(self, label, case):
+        name = "%s %s" % (label, ".".join(filter(None, (case.get("classname"), case.get("name")))))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            self.failed.append(name)
+        elif skipped is not None:
+            self.skipped.append("%s: %s" % (name, skip_reason(skipped)))
+        elif case.get("status") != "notrun":
+            self.passed += 1
+
+    def add_target(self, label, result):
+        status = result.get("status", "NO_STATUS")
+        failed_before = len(self.failed)
+        try:
+            for case in xml.etree.ElementTree.parse(xml_path(result)).iter("testcase"):
+                self.add_case(label, case)
+        except (OSError, TypeError, xml.etree.ElementTree.ParseError):
+            if status == "PASSED":
+                self.passed += 1
+        if status != "PASSED" and len(self.failed) == failed_before:
+            self.failed.append("%s: %s" % (label, status))
+
+
+def count(path, exit_code):
+    tests, results, broken = set(), {}, set()
+    for event in events(path):
+        identity = event.get("id", {})
+        if "targetConfigured" in identity and event.get("configured", {}).get("testSize"):
+            tests.add(identity["targetConfigured"]["label"])
+        elif "testResult" in identity and "testResult" in event:
+            one = identity["testResult"]
+            key = one["label"], one.get("run", 1), one.get("shard", 1)
+            attempt = one.get("attempt", 1)
+            if key not in results or attempt >= results[key][0]:
+                results[key] = attempt, event["testResult"]
+        elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
+            broken.add(identity["targetCompleted"]["label"])
+    total = Count()
+    for (label, _, _), (_, result) in sorted(results.items()):
+        total.add_target(label, result)
+    for label in sorted((broken & tests) - {key[0] for key in results}):
+        total.failed.append("%s: did not build" % label)
+    if exit_code not in (0, NO_TESTS) and not total.failed:
+        total.failed.append("bazel ended with status %d" % exit_code)
+    return total
+
+
+def main():
+    total = count(sys.argv[1], int(sys.argv[2]))
+    for name in total.failed:
+        print("failed " + name)
+    for name in total.skipped:
+        print("skipped " + name)
+    print("counts %d %d %d" % (total.passed, len(total.failed), len(total.skipped)))
+
+
+if __name__ == "__main__":
+    main()
