@@ -28,7 +28,9 @@ std::unique_ptr<SessionOutput> JsonSessionOutput(OutputFile* file);
 // Append-only: a line when ACTIVE, a compact table each interval, a summary. No escape codes unless
 // the palette has colours.
 std::unique_ptr<SessionOutput> PlainSessionOutput(OutputFile* file, Palette palette);
-// Redraws in place on a terminal; the frame is at most as high as the screen.
-std::unique_ptr<SessionOutput> LiveSessionOutput(OutputFile* file, Palette palette);
+// Redraws in place on a terminal; the frame is at most as high as the screen. `hint` says what
+// Ctrl-C does, and must outlive the output.
+std::unique_ptr<SessionOutput> LiveSessionOutput(OutputFile* file, Palette palette,
+                                                 std::string_view hint);
 
 }  // namespace sbump

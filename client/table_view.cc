@@ -38,22 +38,22 @@ std::string FittingHeading(const SessionModel& model, const Palette& palette, si
   return ClipTo(bare, columns, Clip::kTail);
 }
 
-std::string ClockLine(const SessionModel& model, const Palette& palette, size_t columns) {
+std::string ClockLine(const SessionModel& model, const Palette& palette, size_t columns,
+                      std::string_view hint) {
   const v1::SessionUpdate& head = model.head();
-  const std::string text =
-      head.state() == v1::ATTACHING
-          ? Printable(head.progress())
-          : StrCat(HumanNs(model.active_ns()), " active; Ctrl-C ends the session and proves it");
+  const std::string text = head.state() == v1::ATTACHING
+                               ? Printable(head.progress())
+                               : StrCat(HumanNs(model.active_ns()), " active; ", hint);
   return palette.Paint(Tone::kFaint, ClipTo(text, columns, Clip::kTail));
 }
 
 }  // namespace
 
 std::vector<std::string> FrameLines(const SessionModel& model, const Palette& palette,
-                                    TerminalSize size) {
+                                    TerminalSize size, std::string_view hint) {
   const size_t most = std::max<size_t>(size.rows, 4) - 1;
   Lines lines = {FittingHeading(model, palette, size.columns),
-                 ClockLine(model, palette, size.columns)};
+                 ClockLine(model, palette, size.columns, hint)};
   const Lines attention = AttentionLines(model, palette, size.columns);
   // The heading, the table's own title and the line that counts the rest come off.
   const size_t taken = lines.size() + attention.size() + 2;

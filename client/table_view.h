@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/session_model.h"
@@ -12,9 +13,9 @@
 namespace sbump {
 
 // At most size.rows - 1 lines, none wider than size.columns: the heading, the targets, patterns
-// that want attention, warnings.
+// that want attention, warnings. `hint` says what Ctrl-C does.
 std::vector<std::string> FrameLines(const SessionModel& model, const Palette& palette,
-                                    TerminalSize size);
+                                    TerminalSize size, std::string_view hint);
 
 // Remembers how much it drew; never leaves the normal screen.
 class Frame {

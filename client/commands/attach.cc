@@ -78,12 +78,12 @@ ExitCode Follow(const CommandContext& context, const AttachFlags& flags,
   Interrupt interrupt;
   auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const auto output = ChooseOutput(context, flags.json, &*file);
+  const OnInterrupt on_interrupt = flags.keep ? OnInterrupt::kLeave : OnInterrupt::kDetach;
+  const auto output = ChooseOutput(context, flags.json, on_interrupt, &*file);
   const auto stream = (*client)->Attach(request);
   SessionModel model;
-  const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt,
-                                      flags.keep ? OnInterrupt::kLeave : OnInterrupt::kDetach,
-                                      &*file, output.get(), &model);
+  const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt, on_interrupt, &*file,
+                                      output.get(), &model);
   const Outcome outcome = AttachOutcome(model.head(), end);
   if (!outcome.message.empty()) Fail(outcome.code, outcome.message);
   if (file->failed() && outcome.code == ExitCode::kOk) {

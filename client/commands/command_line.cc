@@ -1,5 +1,8 @@
 #include "client/commands/command_line.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -46,6 +49,14 @@ int OnParseError(const CLI::App& root, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kBadArguments);
 }
 
+// Descriptors 0 to 2 stay what they are for: without this, `>&-` would let the daemon's socket
+// become standard output.
+void KeepStandardStreams() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+  if (fd > STDERR_FILENO) close(fd);
+}
+
 std::string DefaultEndpoint() {
   const char* named = std::getenv("SBUMP_ENDPOINT");
   return named != nullptr && *named != '\0' ? named : std::string(kDefaultEndpoint);
@@ -56,6 +67,7 @@ std::string DefaultEndpoint() {
 int RunCommandLine(int argc, const char* const* argv) {
   // A reader that went away is an error of write(), not a death.
   std::signal(SIGPIPE, SIG_IGN);
+  KeepStandardStreams();
   CommandContext context;
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
   context.endpoint = DefaultEndpoint();

@@ -60,8 +60,11 @@ class Ender {
     v1::DetachRequest request;
     request.set_session_id(session_id);
     const absl::Status status = client_->Detach(request).status();
-    // Gone already: its last update is on the way.
-    if (status.ok() || absl::IsNotFound(status) || absl::IsCancelled(status)) return;
+    // Gone already: its last update is on the way. Or the daemon is: the stream tells that itself.
+    if (status.ok() || absl::IsNotFound(status) || absl::IsUnavailable(status) ||
+        absl::IsCancelled(status)) {
+      return;
+    }
     output_->Notice(StrCat("cannot detach: ", status.message(), "; leaving instead"));
     client_->CancelAll();
   }
@@ -110,11 +113,14 @@ StreamEnd FollowSession(ControlClient* client, UpdateStream* stream, Interrupt* 
 }
 
 std::unique_ptr<SessionOutput> ChooseOutput(const CommandContext& context, bool json,
-                                            OutputFile* file) {
+                                            OnInterrupt on_interrupt, OutputFile* file) {
   if (json) return JsonSessionOutput(file);
   const Palette palette = PaletteFor(context, file->fd());
   if (CanRedraw(IsTerminal(file->fd()), context.environment)) {
-    return LiveSessionOutput(file, palette);
+    return LiveSessionOutput(file, palette,
+                             on_interrupt == OnInterrupt::kDetach
+                                 ? "Ctrl-C ends the session and proves it"
+                                 : "Ctrl-C leaves; the session goes on");
   }
   return PlainSessionOutput(file, palette);
 }

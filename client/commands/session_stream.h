@@ -27,6 +27,6 @@ StreamEnd FollowSession(ControlClient* client, UpdateStream* stream, Interrupt* 
 
 // The output that suits the flags and the terminal.
 std::unique_ptr<SessionOutput> ChooseOutput(const CommandContext& context, bool json,
-                                            OutputFile* file);
+                                            OnInterrupt on_interrupt, OutputFile* file);
 
 }  // namespace sbump

@@ -19,7 +19,7 @@ ExitCode RunWatch(const CommandContext& context, const WatchFlags& flags) {
   Interrupt interrupt;
   auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kSession);
-  const auto output = ChooseOutput(context, flags.json, &*file);
+  const auto output = ChooseOutput(context, flags.json, OnInterrupt::kLeave, &*file);
   v1::WatchRequest request;
   request.set_session_id(flags.session_id);
   const auto stream = (*client)->Watch(request);

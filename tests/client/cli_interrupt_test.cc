@@ -46,6 +46,32 @@ TEST(Interrupt, FirstOneGetsTheLastUpdate) {
   }
 }
 
+// `sbumpctl attach ... &` in a script: the shell starts it with SIGINT ignored.
+TEST(Interrupt, CountsEvenWhereTheShellHadItIgnored) {
+  FakeControl daemon(UntilDetached());
+  std::vector<std::string> words = {"/bin/bash", "-c", "trap '' INT; exec \"$@\"", "bash"};
+  for (const std::string& word : Words(daemon)) words.push_back(word);
+  Child child(words, {});
+  ASSERT_TRUE(child.WaitForOutput("ACTIVE"));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("detach proof"));
+}
+
+TEST(Interrupt, OnATerminalTheSummaryFollowsTheTable) {
+  FakeControl daemon(UntilDetached());
+  ChildOptions options;
+  options.terminal = true;
+  Child child(Words(daemon), options);
+  ASSERT_TRUE(child.WaitForOutput("Ctrl-C ends the session"));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("detaching; Ctrl-C again gives up waiting"));
+  EXPECT_THAT(result.out, HasSubstr("detach proof"));
+}
+
 TEST(Interrupt, JsonHasItsEndToo) {
   FakeControl daemon(UntilDetached());
   Child child(Words(daemon, {"--format", "json"}), {});

@@ -28,11 +28,11 @@ TEST(FrameLines, ShowsWhatIsGoingOn) {
   model.Apply(test::Active(1, 0));
   model.Apply(test::Active(3, 5'000));
   EXPECT_THAT(
-      FrameLines(model, Palette(false), {100, 24}),
+      FrameLines(model, Palette(false), {100, 24}, "Ctrl-C leaves"),
       ElementsAre(
           "ACTIVE  pid 4242  python 3.11.7  armed: RESUME  session s-1: 1 target, delay 10us a "
           "call",
-          "2.00s active; Ctrl-C ends the session and proves it",
+          "2.00s active; Ctrl-C leaves",
           "QUALNAME     WHERE           CALLS/S  CALLS  DELAYED  INJECTED  OVER P50  OVER P99",
           "Engine.step  /srv/app.py:12    2.50k  5,000    5,000    50.0ms     120ns    4.50us",
           "PATTERN        STATUS    TARGETS  CALLS  DELAYED  INJECTED",
@@ -43,14 +43,15 @@ TEST(FrameLines, ShowsWhatIsGoingOn) {
 TEST(FrameLines, ShowsProgressWhileAttaching) {
   SessionModel model;
   model.Apply(test::Attaching());
-  EXPECT_THAT(FrameLines(model, Palette(false), {80, 24}), Contains("walking 7,000 code objects"));
+  EXPECT_THAT(FrameLines(model, Palette(false), {80, 24}, ""),
+              Contains("walking 7,000 code objects"));
 }
 
 TEST(FrameLines, FitsEveryScreen) {
   const SessionModel model = WithRows(500);
   for (size_t columns = 1; columns < 140; columns += 7) {
     for (size_t rows = 4; rows < 60; rows += 5) {
-      const auto lines = FrameLines(model, Palette(false), {columns, rows});
+      const auto lines = FrameLines(model, Palette(false), {columns, rows}, "Ctrl-C leaves");
       EXPECT_LT(lines.size(), rows);
       for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), columns) << line;
     }
@@ -58,7 +59,7 @@ TEST(FrameLines, FitsEveryScreen) {
 }
 
 TEST(FrameLines, CountsWhatDoesNotFit) {
-  EXPECT_THAT(FrameLines(WithRows(500), Palette(false), {120, 24}),
+  EXPECT_THAT(FrameLines(WithRows(500), Palette(false), {120, 24}, ""),
               Contains(HasSubstr("... and 4")));
 }
 
