@@ -4,6 +4,7 @@
 #include <limits>
 #include <string_view>
 
+#include "client/limits.h"
 #include "client/printable.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -12,6 +13,7 @@ namespace sbump {
 namespace {
 
 constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint64_t kMaxMs = std::numeric_limits<uint64_t>::max() / kNsPerMs;
 
 std::optional<std::string> TextOf(const Environment& environment, const char* name) {
   const char* value = environment(name);
@@ -19,16 +21,15 @@ std::optional<std::string> TextOf(const Environment& environment, const char* na
   return value;
 }
 
-// The variable times `factor`.
+// The variable, from `least` to `most`, times `factor`.
 absl::StatusOr<std::optional<uint64_t>> NumberOf(const Environment& environment, const char* name,
-                                                 uint64_t least, uint64_t factor,
+                                                 uint64_t least, uint64_t most, uint64_t factor,
                                                  std::string_view unit) {
   const std::optional<std::string> text = TextOf(environment, name);
   if (!text) return std::optional<uint64_t>();
   uint64_t number = 0;
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, number);
-  const uint64_t most = std::numeric_limits<uint64_t>::max() / factor;
   if (error != std::errc() || stop != end || number < least || number > most) {
     return absl::InvalidArgumentError(StrCat("environment variable ", name, "=\"", Printable(*text),
                                              "\": write a whole number of ", unit, ", from ", least,
@@ -42,13 +43,14 @@ absl::StatusOr<std::optional<uint64_t>> NumberOf(const Environment& environment,
 absl::StatusOr<EnvDefaults> ReadEnvDefaults(const Environment& environment) {
   EnvDefaults defaults;
   defaults.targets_file = TextOf(environment, "SPEED_BUMP_TARGETS");
-  SB_ASSIGN_OR_RETURN(defaults.delay_ns,
-                      NumberOf(environment, "SPEED_BUMP_DELAY_NS", 0, 1, "nanoseconds"));
-  SB_ASSIGN_OR_RETURN(defaults.every, NumberOf(environment, "SPEED_BUMP_FREQUENCY", 1, 1, "calls"));
-  SB_ASSIGN_OR_RETURN(defaults.start_ns,
-                      NumberOf(environment, "SPEED_BUMP_START_MS", 0, kNsPerMs, "milliseconds"));
-  SB_ASSIGN_OR_RETURN(defaults.duration_ns,
-                      NumberOf(environment, "SPEED_BUMP_DURATION_MS", 0, kNsPerMs, "milliseconds"));
+  SB_ASSIGN_OR_RETURN(defaults.delay_ns, NumberOf(environment, "SPEED_BUMP_DELAY_NS", 0,
+                                                  kMaxDelayNs, 1, "nanoseconds"));
+  SB_ASSIGN_OR_RETURN(defaults.every,
+                      NumberOf(environment, "SPEED_BUMP_FREQUENCY", 1, kMaxEvery, 1, "calls"));
+  SB_ASSIGN_OR_RETURN(defaults.start_ns, NumberOf(environment, "SPEED_BUMP_START_MS", 0, kMaxMs,
+                                                  kNsPerMs, "milliseconds"));
+  SB_ASSIGN_OR_RETURN(defaults.duration_ns, NumberOf(environment, "SPEED_BUMP_DURATION_MS", 0,
+                                                     kMaxMs, kNsPerMs, "milliseconds"));
   return defaults;
 }
 

@@ -6,6 +6,7 @@
 namespace sbump {
 
 inline constexpr uint64_t kMaxDelayNs = 10'000'000;
+inline constexpr uint64_t kMaxEvery = 4'294'967'295;
 inline constexpr uint64_t kMinIntervalNs = 50'000'000;
 
 }  // namespace sbump

@@ -7,11 +7,6 @@
 #include "daemon/match/duration.h"
 
 namespace sbump {
-namespace {
-
-constexpr uint64_t kMostEvery = std::numeric_limits<uint32_t>::max();
-
-}  // namespace
 
 CLI::App* AddCommand(CLI::App* root, const std::string& name) {
   CLI::App* app = root->add_subcommand(name, std::string(TextOf(name).summary));
@@ -38,8 +33,8 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<
 
 CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every) {
   const auto store = [every](const uint64_t& value) {
-    if (value < 1 || value > kMostEvery) {
-      throw CLI::ValidationError("--every", StrCat("write a whole number from 1 to ", kMostEvery));
+    if (value < 1 || value > kMaxEvery) {
+      throw CLI::ValidationError("--every", StrCat("write a whole number from 1 to ", kMaxEvery));
     }
     *every = value;
   };

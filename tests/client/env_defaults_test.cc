@@ -38,12 +38,14 @@ TEST(EnvDefaults, ReadsSpeedBumpsUnits) {
 }
 
 TEST(EnvDefaults, BadValueNamesItsVariable) {
-  for (const char* value : {"10us", "-1", "1.5", " 1", "1 ", "0x10", "18446744073709551616"}) {
+  for (const char* value :
+       {"10us", "-1", "1.5", " 1", "1 ", "0x10", "10000001", "18446744073709551616"}) {
     const auto defaults = ReadEnvDefaults(With({{"SPEED_BUMP_DELAY_NS", value}}));
     ASSERT_FALSE(defaults.ok()) << value;
     EXPECT_NE(defaults.status().message().find("SPEED_BUMP_DELAY_NS="), absl::string_view::npos);
   }
   EXPECT_FALSE(ReadEnvDefaults(With({{"SPEED_BUMP_FREQUENCY", "0"}})).ok());
+  EXPECT_FALSE(ReadEnvDefaults(With({{"SPEED_BUMP_FREQUENCY", "4294967296"}})).ok());
   EXPECT_FALSE(ReadEnvDefaults(With({{"SPEED_BUMP_START_MS", "18446744073710"}})).ok())
       << "too many for nanoseconds";
 }
