@@ -284,6 +284,11 @@ int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event
   return ring_buffer__consume(impl_->ring);
 }
 
+bool Programs::Holds(const sb_event& event) const {
+  return event.hold < SB_HOLDS &&
+         __atomic_load_n(&impl_->skeleton->bss->holds[event.hold].owner, __ATOMIC_ACQUIRE) == event.sequence;
+}
+
 void Programs::Answer(const sb_event& event) {
   if (event.hold >= SB_HOLDS) return;
   __atomic_store_n(&impl_->skeleton->bss->holds[event.hold].answered, event.sequence,

@@ -71,6 +71,8 @@ class Programs {
   int event_fd() const;
   // Calls `on_event` for each waiting event, in order; returns their number.
   int ConsumeEvents(const std::function<void(const sb_event&)>& on_event);
+  // True while the thread of a held event still waits.
+  bool Holds(const sb_event& event) const;
   // Lets the thread of a held event go on. Nothing for an event that holds nobody.
   void Answer(const sb_event& event);
 

@@ -1,0 +1,151 @@
+#include "daemon/session/doctor.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapSysNice = 23, kCapPerfmon = 38,
+              kCapBpf = 39, kCapCheckpointRestore = 40;
+
+uint64_t EffectiveCapabilities() {
+  std::ifstream status("/proc/self/status");
+  std::string key;
+  uint64_t value = 0;
+  while (status >> key) {
+    if (key == "CapEff:") {
+      status >> std::hex >> value;
+      return value;
+    }
+  }
+  return value;
+}
+
+class Doctor {
+ public:
+  explicit Doctor(const SessionEnvironment& environment) : environment_(environment) {}
+
+  Diagnosis Run(pid_t pid) {
+    ExamineKernel();
+    ExamineCapabilities();
+    if (pid != 0) ExamineProcess(pid);
+    return std::move(diagnosis_);
+  }
+
+ private:
+  void Add(FindingLevel level, std::string topic, std::string name, std::string value,
+           std::string advice = "") {
+    diagnosis_.findings.push_back(
+        {level, std::move(topic), std::move(name), std::move(value), std::move(advice)});
+  }
+
+  void ExamineKernel() {
+    utsname name{};
+    uname(&name);
+    Add(FindingLevel::kOk, "kernel", "release", StrCat(name.release, " ", name.machine));
+    const bool uprobes = access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0;
+    Add(uprobes ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "uprobes",
+        uprobes ? "yes" : "no",
+        uprobes ? "" : "needs a kernel with CONFIG_UPROBE_EVENTS and perf events");
+    const bool btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+    Add(btf ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "BTF", btf ? "yes" : "no",
+        btf ? "" : "needs a kernel with CONFIG_DEBUG_INFO_BTF");
+    absl::StatusOr<std::unique_ptr<Programs>> programs = Programs::Load(sb_config{});
+    Add(programs.ok() ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "BPF programs",
+        programs.ok() ? "load" : std::string(programs.status().message()));
+    Add(FindingLevel::kOk, "cost", "probe hit",
+        StrCat(environment_.trap_cost_ns, " ns (calibrated, taken off each dose)"));
+    Add(FindingLevel::kOk, "cost", "matching call with dose 0",
+        "about 0.7 us more; other functions: none");
+  }
+
+  void ExamineCapabilities() {
+    const uint64_t effective = EffectiveCapabilities();
+    const auto need = [&](int bit, const char* name, FindingLevel level, const char* why) {
+      const bool has = (effective >> bit & 1) != 0 ||
+                       (bit >= kCapPerfmon && (effective >> kCapSysAdmin & 1) != 0);
+      Add(has ? FindingLevel::kOk : level, "capabilities", name, has ? "yes" : "no",
+          has ? "" : why);
+    };
+    need(kCapBpf, "CAP_BPF", FindingLevel::kProblem, "needed to load the programs");
+    need(kCapPerfmon, "CAP_PERFMON", FindingLevel::kProblem, "needed to place uprobes");
+    need(kCapSysPtrace, "CAP_SYS_PTRACE", FindingLevel::kProblem,
+         "needed to read and stop other users' processes");
+    need(kCapCheckpointRestore, "CAP_CHECKPOINT_RESTORE", FindingLevel::kWarning,
+         "without it an interpreter whose file was replaced cannot be opened");
+    need(kCapSysNice, "CAP_SYS_NICE", FindingLevel::kWarning,
+         "without it first calls wait longer on a busy machine");
+  }
+
+  void ExamineProcess(pid_t pid) {
+    absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
+    if (!process.ok()) return Problem("process", "open", process.status());
+    diagnosis_.process.pid = pid;
+    diagnosis_.process.start_ticks = process->id().start_ticks;
+    diagnosis_.process.exe = process->ExePath().value_or("?");
+    Add(FindingLevel::kOk, "process", "program", diagnosis_.process.exe);
+    absl::StatusOr<TargetLock> lock = TargetLock::Acquire(process->id(), "sbumpctl doctor");
+    if (!lock.ok())
+      Add(FindingLevel::kWarning, "process", "session", std::string(lock.status().message()));
+    absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
+    if (!memory.ok()) return Problem("process", "memory", memory.status());
+    absl::StatusOr<Interpreter> interpreter =
+        FindInterpreter(*process, *memory, *environment_.files);
+    if (!interpreter.ok()) return Problem("interpreter", "found", interpreter.status());
+    DescribeInterpreter(*interpreter);
+  }
+
+  void DescribeInterpreter(const Interpreter& interpreter) {
+    const InterpreterFile& file = *interpreter.file;
+    diagnosis_.process.python_version = ToString(file.version);
+    diagnosis_.process.strategy = StrategyName(interpreter.layout().arming);
+    diagnosis_.process.interpreter = interpreter.path;
+    diagnosis_.process.build_id = file.build_id;
+    Add(FindingLevel::kOk, "interpreter", "file", interpreter.path);
+    Add(FindingLevel::kOk, "interpreter", "version", diagnosis_.process.python_version);
+    Add(FindingLevel::kOk, "interpreter", "build id",
+        file.build_id.empty() ? "none" : file.build_id);
+    Add(FindingLevel::kOk, "interpreter", "strategy", diagnosis_.process.strategy);
+    for (const InterpreterCheck& check : interpreter.checks) {
+      Add(FindingLevel::kOk, "offsets", check.name, check.value);
+    }
+    char text[64];
+    snprintf(text, sizeof(text), "%#lx (code object in register %d)",
+             static_cast<unsigned long>(file.sites.hit.vaddr), file.sites.hit.code);
+    Add(FindingLevel::kOk, "sites", "frame entry", text);
+    if (file.sites.introduce_vaddr) {
+      snprintf(text, sizeof(text), "%#lx", static_cast<unsigned long>(*file.sites.introduce_vaddr));
+      Add(FindingLevel::kOk, "sites", "introduction of code objects", text);
+    }
+    snprintf(text, sizeof(text), "%#lx", static_cast<unsigned long>(interpreter.dealloc_site));
+    Add(FindingLevel::kOk, "sites", "end of code objects", text);
+  }
+
+  void Problem(std::string topic, std::string name, const absl::Status& status) {
+    Add(FindingLevel::kProblem, std::move(topic), std::move(name), std::string(status.message()));
+  }
+
+  const SessionEnvironment& environment_;
+  Diagnosis diagnosis_;
+};
+
+}  // namespace
+
+bool Diagnosis::usable() const {
+  return std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.level == FindingLevel::kProblem;
+  });
+}
+
+Diagnosis Diagnose(pid_t pid, const SessionEnvironment& environment) {
+  return Doctor(environment).Run(pid);
+}
+
+}  // namespace sbump

@@ -1,0 +1,87 @@
+// The code objects of one process that are known by name, and the rows (targets) that they make.
+// Several code objects with the same file, name and line are one row: a module that was loaded
+// twice, a class made in a loop.
+//
+// Thread: the session's own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "daemon/attach/journal.h"
+#include "daemon/cpython/code_object.h"
+#include "daemon/cpython/module_names.h"
+#include "daemon/session/attach_spec.h"
+#include "daemon/stats/snapshot.h"
+
+namespace sbump {
+
+inline constexpr uint32_t kNoRow = 0xffffffff;
+
+struct KnownCode {
+  CodeHead head;
+  const std::string* filename = nullptr;  // interned in the inventory
+  std::string qualname;
+  QualnameSource qualname_source{};
+  uint32_t row = kNoRow;
+  bool armed = false;
+  ArmedField field;     // when armed
+  std::string blocked;  // why it cannot be armed now
+};
+
+class Inventory {
+ public:
+  explicit Inventory(std::shared_ptr<const TargetList> targets);
+
+  // Adds or replaces what is known at its address, and gives it a row when a pattern takes it.
+  KnownCode& Learn(const CodeObject& code, const std::vector<std::string>& module_names);
+  KnownCode* Find(RemoteAddr addr);
+  void Forget(RemoteAddr addr);
+
+  // Judges every known code object anew. Rows that no pattern takes any more keep their counters
+  // but lose their code.
+  void ChangeTargets(std::shared_ptr<const TargetList> targets);
+
+  std::unordered_map<uint64_t, KnownCode>& codes() { return codes_; }
+  const Rows& rows() const { return rows_; }
+  uint32_t live_code_objects(uint32_t row) const { return live_[row]; }
+  const std::string& blocked(uint32_t row) const { return blocked_[row]; }
+  void SetBlocked(KnownCode& code, std::string why);
+  uint64_t rows_matched_by(size_t pattern) const { return rows_by_pattern_[pattern]; }
+  bool ambiguous(size_t pattern) const { return ambiguous_[pattern]; }
+  const TargetList& targets() const { return *targets_; }
+  const ModuleNames& modules() const { return modules_; }
+  ModuleNames& modules() { return modules_; }
+
+  // Names of all known code objects, for near misses; at most `limit`.
+  struct NameView {
+    std::string_view filename;
+    const std::vector<std::string>* module_names;
+    std::string_view qualname;
+  };
+  std::vector<NameView> Names(size_t limit) const;
+
+ private:
+  uint32_t Judge(const KnownCode& code, const std::vector<std::string>& module_names);
+  uint32_t RowFor(const KnownCode& code, size_t pattern,
+                  const std::vector<std::string>& module_names);
+  void NoteAmbiguous(const KnownCode& code, const std::vector<std::string>& module_names);
+  void Unlink(KnownCode& code);
+
+  std::shared_ptr<const TargetList> targets_;
+  ModuleNames modules_;
+  std::unordered_set<std::string> filenames_;
+  std::unordered_map<uint64_t, KnownCode> codes_;
+  Rows rows_;
+  std::unordered_map<std::string, uint32_t> row_by_key_;
+  std::vector<uint32_t> live_;        // per row
+  std::vector<std::string> blocked_;  // per row
+  std::vector<uint64_t> rows_by_pattern_;
+  std::vector<bool> ambiguous_;
+};
+
+}  // namespace sbump

@@ -1,0 +1,21 @@
+// The dry run: which loaded code objects would be hit. Places no probe and writes nothing; the
+// process is stopped for the walk.
+#pragma once
+
+#include "daemon/session/attach_spec.h"
+#include "daemon/session/attachment.h"
+#include "daemon/stats/snapshot.h"
+
+namespace sbump {
+
+struct MatchResult {
+  Snapshot snapshot;  // rows with zero counters; pattern statuses kMatched, kNoMatch, kAmbiguous
+  uint64_t stopped_ns = 0;
+  uint64_t code_objects_seen = 0;
+  bool incomplete = false;
+};
+
+absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64_t max_stop_ns,
+                                     InterpreterFileCache& files);
+
+}  // namespace sbump

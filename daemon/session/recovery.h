@@ -1,0 +1,22 @@
+// What a daemon does first: undo what a killed predecessor left armed, from the journals in the
+// state directory.
+#pragma once
+
+#include <string>
+
+#include "daemon/cpython/interpreter.h"
+
+namespace sbump {
+
+struct RecoveryResult {
+  int processes = 0;  // whose fields were undone or found clean
+  int gone = 0;       // ended, or another process has the pid now
+  int fields_restored = 0;
+  int failed = 0;  // journals kept for the next try
+};
+
+// Journals that cannot be acted on are kept and logged; broken ones are set aside with the suffix
+// ".broken".
+RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files);
+
+}  // namespace sbump
