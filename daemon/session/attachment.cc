@@ -191,7 +191,7 @@ void Attachment::OpenDelayWindow(uint64_t ttl_end_ns) {
   control.delay_from_ns = active_since_ns_ + spec_.start_ns;
   control.delay_until_ns = spec_.duration_ns == 0
                                ? ttl_end_ns
-                               : std::min(ttl_end_ns, control.delay_from_ns + spec_.duration_ns);
+                               : std::min<uint64_t>(ttl_end_ns, control.delay_from_ns + spec_.duration_ns);
   __atomic_store_n(&control.abort, 0, __ATOMIC_RELEASE);
 }
 

@@ -1,0 +1,125 @@
+#include "daemon/daemon.h"
+
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <chrono>
+
+#include "daemon/attach/calibration.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/base/version.h"
+#include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/server.h"
+#include "daemon/rpc/service.h"
+#include "daemon/session/recovery.h"
+#include "daemon/session/session_table.h"
+
+namespace sbump {
+namespace {
+
+absl::Status MakeStateDir(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return ErrnoStatus(errno, StrCat("--state-dir ", path));
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0) return ErrnoStatus(errno, StrCat("--state-dir ", path));
+  if (!S_ISDIR(st.st_mode))
+    return absl::InvalidArgumentError(StrCat("--state-dir ", path, " is no directory"));
+  // Others must not plant journals: they say what is written into processes.
+  if (st.st_uid != geteuid() || (st.st_mode & 0022) != 0) {
+    return absl::PermissionDeniedError(StrCat("--state-dir ", path,
+                                              " can be written by others: chown it to this user "
+                                              "and chmod it 0700"));
+  }
+  return absl::OkStatus();
+}
+
+// Without rights or features the daemon serves all the same: the doctor and the refusals say what
+// is missing.
+uint64_t Calibrate() {
+  absl::StatusOr<uint64_t> cost_ns = MeasureTrapCostNs();
+  if (cost_ns.ok()) {
+    Log(LogLevel::kInfo, "calibrated", {{"trap_cost_ns", *cost_ns}});
+    return *cost_ns;
+  }
+  Log(LogLevel::kError, "cannot_attach", {{"why", ToStd(cost_ns.status().message())}});
+  return 0;
+}
+
+void Recover(const std::string& state_dir, InterpreterFileCache& files) {
+  const RecoveryResult result = RecoverJournals(state_dir, files);
+  if (result.processes + result.gone + result.failed == 0) return;
+  Log(LogLevel::kInfo, "recovery",
+      {{"processes", result.processes},
+       {"gone", result.gone},
+       {"fields_restored", result.fields_restored},
+       {"failed", result.failed}});
+}
+
+// systemd's watchdog, when the unit asks for one: the control thread is alive.
+class Watchdog {
+ public:
+  explicit Watchdog(boost::asio::io_context& io) : timer_(io) {
+    uint64_t limit_us = 0;
+    if (sd_watchdog_enabled(0, &limit_us) > 0) interval_ = std::chrono::microseconds(limit_us / 3);
+    if (interval_.count() != 0) Feed();
+  }
+
+ private:
+  void Feed() {
+    sd_notify(0, "WATCHDOG=1");
+    timer_.expires_after(interval_);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) Feed();
+    });
+  }
+  boost::asio::steady_timer timer_;
+  std::chrono::microseconds interval_{0};
+};
+
+}  // namespace
+
+int RunDaemon(const DaemonOptions& options) {
+  SetLogLevel(options.log_level);
+  if (absl::Status status = MakeStateDir(options.state_dir); !status.ok()) {
+    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(status.message())}});
+    return 1;
+  }
+  InterpreterFileCache files;
+  Recover(options.state_dir, files);
+  ControlThread control;
+  SessionTable table(
+      {.files = &files, .state_dir = options.state_dir, .trap_cost_ns = Calibrate()});
+  ControlService service(table, control);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(options.listen, &service);
+  if (!server.ok()) {
+    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(server.status().message())}});
+    return 1;
+  }
+  boost::asio::signal_set signals(control.io(), SIGTERM, SIGINT);
+  Watchdog watchdog(control.io());
+  auto keep_running = boost::asio::make_work_guard(control.io());
+  signals.async_wait([&](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    Log(LogLevel::kInfo, "stopping", {{"signal", signal}});
+    sd_notify(0, "STOPPING=1");
+    // The streams need this thread for their last messages: wait elsewhere.
+    control.PostWork([&] {
+      table.Shutdown();
+      server->reset();
+      control.Post([&] { control.io().stop(); });
+    });
+  });
+  Log(LogLevel::kInfo, "serving",
+      {{"version", kVersion}, {"listen", options.listen.front()}, {"pid", getpid()}});
+  sd_notify(0, "READY=1");
+  control.io().run();
+  control.JoinWorkers();
+  Log(LogLevel::kInfo, "stopped", {});
+  return 0;
+}
+
+}  // namespace sbump

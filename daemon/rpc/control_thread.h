@@ -1,0 +1,34 @@
+// The one thread that owns streams and the order of things. gRPC's threads and the sessions'
+// threads only post to it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <utility>
+
+namespace sbump {
+
+class ControlThread {
+ public:
+  // From any thread.
+  template <typename Task>
+  void Post(Task task) {
+    boost::asio::post(io_, std::move(task));
+  }
+  // For work that blocks (walks of a dry run, the doctor, waiting for a detach): on one of four
+  // workers.
+  template <typename Task>
+  void PostWork(Task task) {
+    boost::asio::post(workers_, std::move(task));
+  }
+
+  boost::asio::io_context& io() { return io_; }
+  void JoinWorkers() { workers_.join(); }
+
+ private:
+  boost::asio::io_context io_{1};
+  boost::asio::thread_pool workers_{4};
+};
+
+}  // namespace sbump
