@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "bpf/frame_entry.skel.h"
+#include "daemon/attach/uprobe_multi.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 
@@ -81,6 +82,7 @@ struct Programs::Impl {
   frame_entry* skeleton = nullptr;
   std::vector<SlotChunk> chunks;
   std::vector<bpf_link*> links;
+  std::vector<Fd> multi_links;
   ring_buffer* ring = nullptr;
   std::function<void(const sb_event&)> on_event;
 
@@ -113,6 +115,35 @@ struct Programs::Impl {
     bpf_program__set_autoload(skeleton->progs.sb_introduce_entry, introduces);
     bpf_program__set_autoload(skeleton->progs.sb_introduce_return, introduces);
     bpf_program__set_autoload(skeleton->progs.sb_calibrate, for_calibration);
+    for (ProgramKind kind :
+         {ProgramKind::kDealloc, ProgramKind::kIntroduceEntry, ProgramKind::kIntroduceReturn}) {
+      if (UsesMulti(kind)) {
+        bpf_program__set_expected_attach_type(Find(kind),
+                                              static_cast<bpf_attach_type>(kAttachTypeUprobeMulti));
+      }
+    }
+  }
+
+  static bool UsesMulti(ProgramKind kind) {
+    const bool rare = kind != ProgramKind::kHit && kind != ProgramKind::kCalibrate;
+    return rare && UprobeMultiWorks();
+  }
+
+  // Exactly one of the two outputs is set on success.
+  absl::Status OpenLink(const ProbePoint& point, pid_t pid, bpf_link*& link, Fd& multi_link) const {
+    const bool on_return = point.kind == ProgramKind::kIntroduceReturn;
+    if (UsesMulti(point.kind)) {
+      SB_ASSIGN_OR_RETURN(multi_link, OpenUprobeMulti(bpf_program__fd(Find(point.kind)), pid,
+                                                      point.path, point.file_offset, on_return));
+      return absl::OkStatus();
+    }
+    bpf_uprobe_opts options{};
+    options.sz = sizeof(options);
+    options.retprobe = on_return;
+    link = bpf_program__attach_uprobe_opts(Find(point.kind), pid, point.path.c_str(),
+                                           point.file_offset, &options);
+    if (link != nullptr) return absl::OkStatus();
+    return ErrnoStatus(errno, StrCat("uprobe at offset ", point.file_offset, " of ", point.path));
   }
 
   absl::Status OpenRing() {
@@ -155,34 +186,28 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
 
 absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pid) {
   std::vector<bpf_link*> links(points.size(), nullptr);
-  std::vector<int> errors(points.size(), 0);
+  std::vector<Fd> multi_links(points.size());
+  std::vector<absl::Status> statuses(points.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < points.size(); ++i) {
-    threads.emplace_back([&, i] {
-      bpf_uprobe_opts options{};
-      options.sz = sizeof(options);
-      options.retprobe = points[i].kind == ProgramKind::kIntroduceReturn;
-      links[i] =
-          bpf_program__attach_uprobe_opts(impl_->Find(points[i].kind), pid, points[i].path.c_str(),
-                                          points[i].file_offset, &options);
-      if (links[i] == nullptr) errors[i] = errno;
-    });
+    threads.emplace_back(
+        [&, i] { statuses[i] = impl_->OpenLink(points[i], pid, links[i], multi_links[i]); });
   }
   for (std::thread& thread : threads) thread.join();
-  for (bpf_link* link : links) {
-    if (link != nullptr) impl_->links.push_back(link);
-  }
   for (size_t i = 0; i < points.size(); ++i) {
-    if (errors[i] == 0) continue;
+    if (links[i] != nullptr) impl_->links.push_back(links[i]);
+    if (multi_links[i].valid()) impl_->multi_links.push_back(std::move(multi_links[i]));
+  }
+  for (const absl::Status& status : statuses) {
+    if (status.ok()) continue;
     CloseLinks();
-    return ErrnoStatus(errors[i], StrCat("pid ", pid, ": cannot place a probe at offset ",
-                                         points[i].file_offset, " of ", points[i].path));
+    return Annotate(status, StrCat("pid ", pid, ": cannot place a probe"));
   }
   return absl::OkStatus();
 }
 
 uint32_t Programs::CloseLinks() {
-  if (impl_->links.empty()) return 0;
+  if (link_count() == 0) return 0;
   control().abort = 1;
   std::atomic<uint32_t> left{0};
   std::vector<std::thread> threads;
@@ -191,12 +216,18 @@ uint32_t Programs::CloseLinks() {
       if (bpf_link__destroy(link) != 0) ++left;
     });
   }
+  for (Fd& link : impl_->multi_links) {
+    threads.emplace_back([&left, fd = link.Release()] {
+      if (close(fd) != 0) ++left;
+    });
+  }
   for (std::thread& thread : threads) thread.join();
   impl_->links.clear();
+  impl_->multi_links.clear();
   return left;
 }
 
-size_t Programs::link_count() const { return impl_->links.size(); }
+size_t Programs::link_count() const { return impl_->links.size() + impl_->multi_links.size(); }
 
 sb_control& Programs::control() { return impl_->skeleton->bss->control; }
 
@@ -285,8 +316,8 @@ int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event
 }
 
 bool Programs::Holds(const sb_event& event) const {
-  return event.hold < SB_HOLDS &&
-         __atomic_load_n(&impl_->skeleton->bss->holds[event.hold].owner, __ATOMIC_ACQUIRE) == event.sequence;
+  return event.hold < SB_HOLDS && __atomic_load_n(&impl_->skeleton->bss->holds[event.hold].owner,
+                                                  __ATOMIC_ACQUIRE) == event.sequence;
 }
 
 void Programs::Answer(const sb_event& event) {

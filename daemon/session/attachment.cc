@@ -176,6 +176,7 @@ absl::Status Attachment::WalkAndArm(uint64_t ttl_end_ns) {
     absl::Status status = walk.ok() ? JudgeAndArm(*std::move(walk)) : walk.status();
     if (status.ok()) OpenDelayWindow(ttl_end_ns);
     stop.Resume();
+    HandleEvents();
     NoteStop(stop);
     if (status.code() != absl::StatusCode::kUnavailable) return status;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a collection was running
@@ -189,9 +190,10 @@ void Attachment::OpenDelayWindow(uint64_t ttl_end_ns) {
   active_since_ns_ = MonotonicNs();
   sb_control& control = programs_->control();
   control.delay_from_ns = active_since_ns_ + spec_.start_ns;
-  control.delay_until_ns = spec_.duration_ns == 0
-                               ? ttl_end_ns
-                               : std::min<uint64_t>(ttl_end_ns, control.delay_from_ns + spec_.duration_ns);
+  control.delay_until_ns =
+      spec_.duration_ns == 0
+          ? ttl_end_ns
+          : std::min<uint64_t>(ttl_end_ns, control.delay_from_ns + spec_.duration_ns);
   __atomic_store_n(&control.abort, 0, __ATOMIC_RELEASE);
 }
 
@@ -418,6 +420,7 @@ void Attachment::AttributePending() {
 void Attachment::Tidy() {
   HandleEvents();
   AttributePending();
+  ExplainOnePattern();
   if (!needs_repair_ || MonotonicNs() < next_repair_ns_) return;
   needs_repair_ = false;
   next_repair_ns_ = MonotonicNs() + kRepairIntervalNs;
@@ -440,6 +443,7 @@ absl::Status Attachment::ChangeRules(const RulesChange& change) {
     HandleEvents();
     rules_.targets = change.targets;
     inventory_.ChangeTargets(change.targets);
+    explanations_.clear();
   }
   slots_published_ = 0;
   SB_RETURN_IF_ERROR(ReserveRows());
@@ -547,6 +551,7 @@ DetachProof Attachment::DetachAndProve() {
     if (absl::Status s = journal_->Remove(); !s.ok()) warnings_.push_back(std::string(s.message()));
   }
   times_.detach_ns = MonotonicNs() - begin_ns;
+  ExplainAllPatterns();
   return proof;
 }
 

@@ -64,8 +64,9 @@ class Attachment {
   // Idempotent: the second call returns the first one's proof.
   DetachProof Detach();
 
-  // Fills rows, counters, patterns, process, times, skipped, warnings and inexact.
-  void Describe(Snapshot& snapshot) const;
+  // Fills rows, counters, patterns, process, times, skipped, warnings and inexact. Answers held
+  // threads in between.
+  void Describe(Snapshot& snapshot);
 
  private:
   Attachment(const AttachSpec& spec, const SessionEnvironment& environment, TargetProcess process,
@@ -106,10 +107,12 @@ class Attachment {
   uint32_t CountTextBytesChanged() const;
   DetachProof DetachAndProve();
 
-  void DescribeRows(Snapshot& snapshot) const;
-  void DescribePatterns(Snapshot& snapshot) const;
+  void DescribeRows(Snapshot& snapshot);
+  void DescribePatterns(Snapshot& snapshot);
   void DescribeSkipped(Snapshot& snapshot) const;
-  void ExplainPattern(size_t index, PatternCounters& pattern) const;
+  void ExplainOnePattern();
+  void ExplainAllPatterns();
+  std::vector<NearMissText> Explain(size_t pattern, size_t most_names) const;
 
   const AttachSpec spec_;
   const SessionEnvironment environment_;
@@ -137,11 +140,13 @@ class Attachment {
   bool needs_repair_ = false;
   uint64_t next_repair_ns_ = 0;
   uint64_t unattributed_calls_ = 0;
+  // Why patterns matched nothing, by pattern.
+  std::unordered_map<size_t, std::vector<NearMissText>> explanations_;
   std::optional<DetachProof> proof_;
   SessionTimes times_;
   OvershootHistogram hold_times_;
   std::vector<std::string> warnings_;
-  mutable std::vector<SkippedCount> own_skips_;
+  std::vector<SkippedCount> own_skips_;
   void Skip(const std::string& reason, uint64_t count = 1);
 };
 

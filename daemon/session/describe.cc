@@ -7,8 +7,12 @@
 namespace sbump {
 namespace {
 
-// Explaining costs a pass over the inventory: only for the first few patterns that match nothing.
+// Explaining costs a pass over names: only for the first few patterns that match nothing. While the
+// session is active a pass must stay well below the time that a thread of the target may be held (5
+// ms).
 constexpr size_t kMostExplained = 20;
+constexpr size_t kMostNamesWhileActive = 8000;
+constexpr uint32_t kRowsBetweenAnswers = 256;
 
 RowCounters CountersOf(const sb_slot& slot) {
   RowCounters counters;
@@ -51,9 +55,10 @@ void Attachment::Skip(const std::string& reason, uint64_t count) {
   if (own_skips_.size() < 100) own_skips_.push_back({reason, count});
 }
 
-void Attachment::DescribeRows(Snapshot& snapshot) const {
+void Attachment::DescribeRows(Snapshot& snapshot) {
   snapshot.rows = inventory_.rows();
   for (uint32_t row = 0; row < snapshot.rows.size(); ++row) {
+    if (row % kRowsBetweenAnswers == 0) HandleEvents();
     RowCounters counters =
         row < slots_published_ ? CountersOf(programs_->slot(row)) : RowCounters{};
     counters.code_objects = inventory_.live_code_objects(row);
@@ -62,36 +67,54 @@ void Attachment::DescribeRows(Snapshot& snapshot) const {
   }
 }
 
-void Attachment::ExplainPattern(size_t index, PatternCounters& pattern) const {
+std::vector<NearMissText> Attachment::Explain(size_t pattern, size_t most_names) const {
   std::vector<CodeName> names;
-  for (const Inventory::NameView& name : inventory_.Names(kMaxNearMissInventory)) {
+  for (const Inventory::NameView& name : inventory_.Names(most_names)) {
     names.push_back({name.filename, *name.module_names, name.qualname});
   }
-  const NearMissReport report = ExplainNoMatch(inventory_.targets().patterns()[index], names,
+  const NearMissReport report = ExplainNoMatch(inventory_.targets().patterns()[pattern], names,
                                                inventory_.targets().paths_only());
-  for (const NearMiss& miss : report.suggestions)
-    pattern.near_misses.push_back({miss.Text(), miss.reason});
-  if (pattern.near_misses.empty()) pattern.near_misses.push_back({"", report.why});
+  std::vector<NearMissText> texts;
+  for (const NearMiss& miss : report.suggestions) texts.push_back({miss.Text(), miss.reason});
+  if (texts.empty()) texts.push_back({"", report.why});
+  return texts;
 }
 
-void Attachment::DescribePatterns(Snapshot& snapshot) const {
+void Attachment::ExplainOnePattern() {
+  const size_t count = inventory_.targets().patterns().size();
+  for (size_t i = 0; i < count && explanations_.size() < kMostExplained; ++i) {
+    if (inventory_.rows_matched_by(i) != 0 || explanations_.count(i) != 0) continue;
+    explanations_[i] = Explain(i, kMostNamesWhileActive);
+    return;
+  }
+}
+
+void Attachment::ExplainAllPatterns() {
+  explanations_.clear();
+  const size_t count = inventory_.targets().patterns().size();
+  for (size_t i = 0; i < count && explanations_.size() < kMostExplained; ++i) {
+    if (inventory_.rows_matched_by(i) == 0) explanations_[i] = Explain(i, kMaxNearMissInventory);
+  }
+}
+
+void Attachment::DescribePatterns(Snapshot& snapshot) {
   const std::vector<Pattern>& patterns = inventory_.targets().patterns();
-  std::vector<OvershootHistogram> overshoot(patterns.size());
+  std::unordered_map<size_t, OvershootHistogram> overshoot;
   std::vector<uint64_t> calls(patterns.size());
   snapshot.patterns.resize(patterns.size());
   for (uint32_t row = 0; row < snapshot.rows.size(); ++row) {
+    if (row % kRowsBetweenAnswers == 0) HandleEvents();
     const size_t owner = snapshot.rows[row]->pattern;
     if (owner >= patterns.size()) continue;  // of targets that were replaced
     Accumulate(snapshot.patterns[owner].total, snapshot.counters[row]);
+    if (snapshot.counters[row].calls == 0) continue;
     overshoot[owner].Add(programs_->slot(row).overshoot);
     const RowInfo& info = *snapshot.rows[row];
-    if (snapshot.counters[row].calls == 0) continue;
     for (size_t i :
          inventory_.targets().AllMatches({info.filename, info.module_names, info.qualname})) {
       calls[i] += snapshot.counters[row].calls;
     }
   }
-  size_t explained = 0;
   for (size_t i = 0; i < patterns.size(); ++i) {
     PatternCounters& pattern = snapshot.patterns[i];
     pattern.pattern = patterns[i].text;
@@ -101,8 +124,10 @@ void Attachment::DescribePatterns(Snapshot& snapshot) const {
     const Dose dose = rules_.DoseOf(i);
     pattern.delay_ns = dose.delay_ns;
     pattern.every = dose.every;
-    if (pattern.status == PatternStatus::kNoMatch && explained++ < kMostExplained)
-      ExplainPattern(i, pattern);
+    const auto explained = explanations_.find(i);
+    if (pattern.status == PatternStatus::kNoMatch && explained != explanations_.end()) {
+      pattern.near_misses = explained->second;
+    }
   }
 }
 
@@ -124,7 +149,7 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) const {
   for (const SkippedCount& skip : own_skips_) snapshot.inexact |= skip.count != 0;
 }
 
-void Attachment::Describe(Snapshot& snapshot) const {
+void Attachment::Describe(Snapshot& snapshot) {
   snapshot.process = {.pid = process_.pid(),
                       .start_ticks = process_.id().start_ticks,
                       .exe = exe_,

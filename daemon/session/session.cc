@@ -154,6 +154,7 @@ absl::Status Session::Attach() {
 void Session::RunUntilStopped() {
   progress_.clear();
   next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
+  RaisePriority(true);
   Publish(SessionState::kActive, nullptr);
   Log(LogLevel::kInfo, "session_active",
       {{"pid", spec_.pid},
@@ -161,7 +162,6 @@ void Session::RunUntilStopped() {
        {"client", spec_.client_name},
        {"targets", latest()->rows.size()},
        {"attach_ms", attach_ns_ / 1'000'000}});
-  RaisePriority(true);
   loop_->events.assign(dup(attachment_->event_fd()));
   loop_->process.assign(dup(attachment_->pidfd()));
   WatchEvents();
