@@ -42,7 +42,7 @@ std::string HumanCount(uint64_t count) {
   std::string digits = StrCat(count);
   for (size_t left = digits.size(); left > 3;) {
     left -= 3;
-    digits.insert(left, ",");
+    digits.insert(left, 1, ',');
   }
   return digits;
 }
