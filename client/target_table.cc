@@ -75,11 +75,18 @@ std::vector<Cell> PatternCells(const v1::PatternStats& pattern, bool with_counte
   return cells;
 }
 
+// Where nothing is near, the reason stands alone.
+std::string NearMissText(const v1::NearMiss& miss) {
+  const std::string reason = Printable(miss.reason());
+  if (miss.suggestion().empty()) return reason;
+  const std::string question = StrCat("did you mean ", Printable(miss.suggestion()), "?");
+  return reason.empty() ? question : StrCat(question, " (", reason, ")");
+}
+
 void AppendNearMisses(const v1::PatternStats& pattern, const Palette& palette, size_t max_width,
                       std::vector<std::string>* lines) {
   for (const v1::NearMiss& miss : pattern.near_misses()) {
-    std::string text = StrCat("    did you mean ", Printable(miss.suggestion()), "?");
-    if (!miss.reason().empty()) text += StrCat(" (", Printable(miss.reason()), ")");
+    const std::string text = "    " + NearMissText(miss);
     lines->push_back(palette.Paint(Tone::kWarn, ClipTo(text, max_width, Clip::kTail)));
   }
 }

@@ -52,6 +52,16 @@ TEST(Summary, SaysWhenItProvesNothing) {
   EXPECT_THAT(lines, Contains(HasSubstr("MISSED")));
 }
 
+TEST(Summary, AReasonWithoutASuggestionAsksNothing) {
+  v1::SessionUpdate end = test::Ended(2, 0, "detached");
+  v1::NearMiss* miss = end.mutable_patterns(1)->mutable_near_misses(0);
+  miss->clear_suggestion();
+  miss->set_reason("no loaded file matches */app/*: not imported yet?");
+  const auto lines = SummaryLines(After({end}), Palette(false));
+  EXPECT_THAT(lines, Contains("    no loaded file matches */app/*: not imported yet?"));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("did you mean"))));
+}
+
 TEST(Summary, WithoutAnEndSaysSo) {
   const auto lines = SummaryLines(After({test::Active(1, 5)}), Palette(false));
   EXPECT_THAT(lines, Contains(HasSubstr("the end was not seen")));
