@@ -3,8 +3,8 @@
 #include "client/command_doc.h"
 #include "client/exit_code.h"
 #include "client/help_text.h"
-#include "client/version.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/base/version.h"
 
 namespace sbump {
 namespace {
@@ -122,7 +122,7 @@ std::string ManFileName(const CommandDoc& command) { return FullName(command) + 
 std::string ManPage(const CommandDoc& command) {
   const CommandText text = TextOf(command.name);
   const std::string name = FullName(command);
-  std::string page = StrCat(".TH ", Roff(Upper(name)), " 1 \"\" \"sbump ", kClientVersion,
+  std::string page = StrCat(".TH ", Roff(Upper(name)), " 1 \"\" \"sbump ", kVersion,
                             "\" \"sbump\"\n.SH NAME\n", Roff(name), " \\- ", Roff(text.summary),
                             "\n.SH SYNOPSIS\n", Bold(command.usage), "\n.SH DESCRIPTION\n");
   page += Paragraphs(text.details.empty() ? AsSentence(text.summary) : std::string(text.details));

@@ -11,8 +11,8 @@
 #include "client/commands/describe.h"
 #include "client/endpoint.h"
 #include "client/output_file.h"
-#include "client/version.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/base/version.h"
 
 namespace sbump {
 namespace {
@@ -28,7 +28,7 @@ class HelpFormatter : public CLI::FormatterBase {
 void Declare(CLI::App* root, CommandContext* context) {
   root->formatter(std::make_shared<HelpFormatter>());
   root->set_help_flag("-h,--help", "show help on this command");
-  root->set_version_flag("--version", StrCat("sbumpctl ", kClientVersion), "print the version");
+  root->set_version_flag("--version", StrCat("sbumpctl ", kVersion), "print the version");
   root->add_option("--endpoint", context->endpoint,
                    StrCat("where the daemon listens (default: ", kDefaultEndpoint, ")"))
       ->type_name("unix:PATH");

@@ -1,4 +1,4 @@
-#include "client/version.h"
+#include "daemon/base/version.h"
 
 #include <string>
 
@@ -34,7 +34,7 @@ std::string Text(const v1::GetInfoReply& info) {
 
 // {"client": {"version": ...}, "daemon": GetInfoReply}, the latter only where there is one.
 std::string Json(const absl::StatusOr<v1::GetInfoReply>& info) {
-  std::string line = StrCat("{\"client\":{\"version\":\"", kClientVersion, "\"}");
+  std::string line = StrCat("{\"client\":{\"version\":\"", kVersion, "\"}");
   if (info.ok()) {
     std::string daemon = JsonLine(*info);
     daemon.pop_back();
@@ -51,7 +51,7 @@ ExitCode RunVersion(const CommandContext& context, const VersionFlags& flags) {
     if (!info.ok()) Say(ToStd(info.status().message()));
   }
   if (flags.json) return Print(Json(info));
-  return Print(StrCat("sbumpctl ", kClientVersion, "\n", info.ok() ? Text(*info) : ""));
+  return Print(StrCat("sbumpctl ", kVersion, "\n", info.ok() ? Text(*info) : ""));
 }
 
 }  // namespace
