@@ -1,0 +1,208 @@
+"""The base of the end-to-end tests, and their main function.
+
+A method marked `each_interpreter` becomes one test case for each supported interpreter, one marked
+`each_mechanism` one for each way of arming.
+"""
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+from harness import interpreters, traces
+from harness.daemon import Daemon
+from harness.session import Session
+from harness.target import Target
+
+WATCHDOG_SECONDS = 240
+
+
+def each_interpreter(method):
+    method.pythons = interpreters.supported
+    return method
+
+
+def each_mechanism(method):
+    method.pythons = interpreters.one_per_mechanism
+    return method
+
+
+def _with_python(method, python):
+    def test(self):
+        method(self, python)
+    test.__doc__ = method.__doc__
+    return test
+
+
+class Case(unittest.TestCase):
+    maxDiff = 4000
+    daemon = None  # one for the whole class
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if not hasattr(method, "pythons"):
+                continue
+            delattr(cls, name)
+            for python in method.pythons():
+                setattr(cls, "%s_on_%s" % (name, python.name.replace(".", "_")), _with_python(method, python))
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.clean_up)
+
+    def setUp(self):
+        self.python = interpreters.any_supported()
+        self.scratch = tempfile.mkdtemp(prefix="sbump-e2e-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+
+    def start_daemon(self, **options):
+        daemon = Daemon(**options)
+        self.addCleanup(daemon.clean_up)
+        return daemon
+
+    def start_target(self, python=None, script="calls.py", *arguments, **options):
+        target = Target(python or self.python, script, *arguments, **options)
+        self.addCleanup(target.kill)
+        return target
+
+    def start_attach(self, target, *arguments, daemon=None, env=None):
+        """`target` is a Target or a pid. Returns at once: see Session.wait_active()."""
+        session = Session(daemon or self.daemon, "--pid", getattr(target, "pid", target), *arguments, env=env)
+        self.addCleanup(session.kill)
+        return session
+
+    def attach(self, target, *arguments, **options):
+        session = self.start_attach(target, *arguments, **options)
+        session.wait_active()
+        return session
+
+    def start_watch(self, session_id, daemon=None):
+        session = Session(daemon or self.daemon, session_id, command="watch")
+        self.addCleanup(session.kill)
+        return session
+
+    def write(self, name, text):
+        path = os.path.join(self.scratch, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    # ---- What every test asserts at its end ----
+
+    def assert_clean_proof(self, update, verified=True):
+        proof = update["end"]["detach_proof"]
+        self.assertEqual((proof["links_left"], proof["fields_left"], proof["text_bytes_changed"]), (0, 0, 0), proof)
+        self.assertEqual(proof["verified"], verified, proof)
+
+    def assert_nothing_left(self, target, daemon=None, idle=True):
+        """By the process and the kernel, without the daemon's word for it."""
+        daemon = daemon or self.daemon
+        pid = getattr(target, "pid", target)
+        self.assertEqual(traces.changed_text(pid), [])
+        self.assertEqual(traces.trouble_of_threads(pid), [])
+        self.assertEqual(traces.locks(pid), [])
+        self.assertEqual([name for name in daemon.journals() if name.startswith("%d-" % pid)], [])
+        if idle and daemon.child.process.poll() is None:
+            self.assertEqual(traces.kernel_objects(daemon.pid), [])
+        if isinstance(target, Target):
+            self.assertEqual(target.ask("armed_code"), [])
+
+    def assert_ends_well(self, target):
+        self.assertEqual(target.end(), 0)
+
+    def eventually(self, holds, seconds=2, what="it"):
+        """Waits until `holds()` is true and returns that value."""
+        limit = time.monotonic() + seconds
+        while True:
+            value = holds()
+            if value:
+                return value
+            if time.monotonic() > limit:
+                self.fail("%s did not happen within %g s" % (what, seconds))
+            time.sleep(0.01)
+
+    def assert_refused(self, answer, code, *words):
+        self.assertEqual(answer.code, code, answer)
+        for word in words:
+            self.assertIn(str(word), answer.err)
+        self.assertEqual(answer.out, "", answer)
+
+
+class _Result(unittest.TextTestResult):
+    """Keeps each case for $XML_OUTPUT_FILE, and says how long it took."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.cases = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._begin = time.monotonic()
+        signal.alarm(WATCHDOG_SECONDS)
+
+    def stopTest(self, test):
+        signal.alarm(0)
+        super().stopTest(test)
+
+    def _note(self, test, kind=None, text=""):
+        seconds = time.monotonic() - getattr(self, "_begin", time.monotonic())
+        self.cases.append((test.id(), seconds, kind, text))
+        self.stream.write("    %.1f s\n" % seconds)
+        self.stream.flush()
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self._note(test)
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self._note(test, "error", self._exc_info_to_string(error, test))
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self._note(test, "failure", self._exc_info_to_string(error, test))
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._note(test, "skipped", reason)
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            self._note(subtest, "failure", self._exc_info_to_string(error, test))
+
+    def write_xml(self, path):
+        suite = xml.etree.ElementTree.Element("testsuite", name=sys.argv[0], tests=str(len(self.cases)))
+        for name, seconds, kind, text in self.cases:
+            classname, _, method = name.removeprefix("__main__.").partition(".")
+            case = xml.etree.ElementTree.SubElement(suite, "testcase", classname=classname, name=method,
+                                                    time="%.3f" % seconds)
+            if kind:
+                readable = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+                xml.etree.ElementTree.SubElement(case, kind, message=readable)
+        xml.etree.ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _give_up(*_):
+    raise AssertionError("the test took more than %d s" % WATCHDOG_SECONDS)
+
+
+def main():
+    if os.geteuid() != 0:
+        sys.exit("The end-to-end tests place probes: run them as root (sudo ./tests/run e2e).")
+    signal.signal(signal.SIGALRM, _give_up)
+    # A test run that is told to end still puts everything away.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    names = sys.argv[1:] or None
+    loader = unittest.defaultTestLoader
+    module = sys.modules["__main__"]
+    suite = loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
+    result = unittest.TextTestRunner(stream=sys.stderr, verbosity=2, descriptions=False, resultclass=_Result).run(suite)
+    if os.environ.get("XML_OUTPUT_FILE"):
+        result.write_xml(os.environ["XML_OUTPUT_FILE"])
+    sys.exit(0 if result.wasSuccessful() and result.cases else 1)

@@ -1,0 +1,63 @@
+"""What a session may have left in or around a process, looked for without asking the daemon."""
+import os
+import pathlib
+
+
+def _mapped_text(pid):
+    for line in pathlib.Path("/proc/%d/maps" % pid).read_text().splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
+            begin, end = (int(address, 16) for address in fields[0].split("-"))
+            yield "%x-%x" % (begin, end), begin, end - begin, int(fields[2], 16), fields[5]
+
+
+def changed_text(pid):
+    """Bytes of the executable mappings that differ from their files: [(file, offset, byte)]."""
+    changed = []
+    with open("/proc/%d/mem" % pid, "rb", 0) as memory:
+        for name, begin, size, offset, path in _mapped_text(pid):
+            # map_files opens what is mapped, whatever the path leads to by now.
+            with open("/proc/%d/map_files/%s" % (pid, name), "rb") as file:
+                file.seek(offset)
+                expected = file.read(size)
+            memory.seek(begin)
+            found = memory.read(len(expected))
+            if found != expected:
+                changed += [(path, offset + i, hex(found[i])) for i in range(len(found)) if found[i] != expected[i]]
+    return changed
+
+
+def kernel_objects(pid):
+    """The BPF and perf files that a daemon still holds."""
+    found = []
+    directory = "/proc/%d/fd" % pid
+    for fd in os.listdir(directory):
+        try:
+            what = os.readlink(os.path.join(directory, fd))
+        except FileNotFoundError:
+            continue
+        if "bpf" in what or "perf_event" in what:
+            found.append(what)
+    return sorted(found)
+
+
+def trouble_of_threads(pid):
+    """Threads that are traced or stopped."""
+    found = []
+    for thread in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        try:
+            status = dict(line.split(":", 1) for line in (thread / "status").read_text().splitlines() if ":" in line)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(status["TracerPid"]) != 0 or status["State"].strip()[0] in "tT":
+            found.append("thread %s: state %s, traced by %s" % (
+                thread.name, status["State"].strip(), status["TracerPid"].strip()))
+    return found
+
+
+def locks(pid):
+    """Lock files that name the process."""
+    try:
+        return [name for name in os.listdir("/run/lock/sbumpd") if name.startswith("%d-" % pid)]
+    except FileNotFoundError:
+        return []
