@@ -7,6 +7,7 @@
 #include "bpf/shared/config.h"
 #include "bpf/shared/event.h"
 #include "bpf/shared/slot.h"
+#include "bpf/shared/text.h"
 #include "bpf/shared/verdict.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -17,6 +18,7 @@ struct sb_control control = {};
 struct sb_hold holds[SB_HOLDS] = {};
 __u64 skipped[SB_SKIP_REASONS] = {};
 __u64 next_sequence = 0;
+__u64 dismissed = 0; /* code objects that cannot match: the daemon was not asked */
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -74,9 +76,29 @@ struct {
   __type(value, __u64);
 } introducing SEC(".maps");
 
+/* Files (sb_text_hash of co_filename) that no pattern takes under any name. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 65536);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64);
+  __type(value, __u8);
+} unwanted_files SEC(".maps");
+
+/* With control.filters_names: the only names (sb_text_hash) that some pattern takes. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 131072);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64);
+  __type(value, __u8);
+} wanted_names SEC(".maps");
+
+#define EVENT_BYTES (256 * 1024)
+
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 256 * 1024);
+  __uint(max_entries, EVENT_BYTES);
 } events SEC(".maps");
 
 static __always_inline void skip(enum sb_skip reason) { __sync_fetch_and_add(&skipped[reason], 1); }
@@ -225,7 +247,12 @@ static __always_inline bool tell(enum sb_event_kind kind, __u64 code, __u64 sequ
   event->at_ns = bpf_ktime_get_ns();
   event->kind = kind;
   event->hold = hold;
-  bpf_ringbuf_submit(event, hold == SB_NOT_HELD ? 0 : BPF_RB_FORCE_WAKEUP);
+  if (hold != SB_NOT_HELD)
+    bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+  else /* the daemon looks now and then */
+    bpf_ringbuf_submit(event, bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < EVENT_BYTES / 2
+                                  ? BPF_RB_NO_WAKEUP
+                                  : 0);
   return true;
 }
 
@@ -292,19 +319,22 @@ static __always_inline bool tell_and_hold(struct pt_regs* ctx, enum sb_event_kin
 
 /* ---- The hit ---- */
 
-/* Not every pass through the site is the start of a call. */
+/* Not every pass through the site is the start of a call: a generator passes on each resumption,
+ * and one that is closed or thrown into before it started passes with the exception already set.
+ */
 static __always_inline bool starts_call_opcache_flag(__u32 flags) {
-  __u64 thread, frame;
+  __u64 thread, frame, exception;
   __s32 lasti;
 
   if (!(flags & SB_VERDICT_GENERATOR)) return true;
   if (!read_user(&thread, sizeof(thread), config.current_thread_addr) ||
+      !read_user(&exception, sizeof(exception), thread + config.thread_exception) ||
       !read_user(&frame, sizeof(frame), thread + config.thread_frame) ||
       !read_user(&lasti, sizeof(lasti), frame + config.frame_lasti)) {
     skip(SB_SKIP_UNREADABLE);
     return true;
   }
-  return lasti == -1;
+  return lasti == -1 && exception == 0;
 }
 
 #define FLAGS_ZF (1ul << 6)
@@ -414,6 +444,67 @@ static __always_inline struct sb_verdict* find_verdict(__u64 code, __u32 fingerp
   return verdict;
 }
 
+/* ---- What cannot match: most code is none of the session's business, and need not wait for the
+ * daemon to say so ---- */
+
+struct text {
+  __u64 words[SB_TEXT_WORDS];
+  __u64 length;
+};
+
+/* PyASCIIObject: length, hash, state; the bits of `state`: Include/cpython/unicodeobject.h. */
+struct str_head {
+  __u64 length;
+  __u64 hash;
+  __u32 state;
+  __u32 pad;
+};
+#define STR_HEAD_OFFSET 16
+#define STR_COMPACT_ASCII ((1u << 5) | (1u << 6))
+
+/* The hash of the str that the pointer at `field` points to; 0 where the daemon has to read it. */
+static __noinline __u64 hash_of_str_at(__u64 field) {
+  struct str_head head;
+  struct text text = {};
+  __u64 str, length;
+
+  if (!read_user(&str, sizeof(str), field) ||
+      !read_user(&head, sizeof(head), str + STR_HEAD_OFFSET) ||
+      (head.state & STR_COMPACT_ASCII) != STR_COMPACT_ASCII)
+    return 0;
+  length = head.length;
+  if (length == 0 || length > SB_TEXT_BYTES) return 0;
+  if (!read_user(text.words, length, str + config.ascii_data)) return 0;
+  return sb_text_hash(text.words, length);
+}
+
+/* A module's own code runs once, and tells under which name its file is imported. */
+static __always_inline bool can_match(__u64 code) {
+  __u64 name = hash_of_str_at(code + config.code_name);
+  __u64 file;
+
+  if (name == 0 || (name == config.module_code_name && control.asks_modules)) return true;
+  if (control.filters_names && !bpf_map_lookup_elem(&wanted_names, &name)) return false;
+  file = hash_of_str_at(code + config.co_filename);
+  return file == 0 || !bpf_map_lookup_elem(&unwanted_files, &file);
+}
+
+/* Asks the daemon about a code object that is in no map. Afterwards it is in the map if there was
+ * an answer. */
+static __always_inline void introduce(struct pt_regs* ctx, __u64 code, __u32 fingerprint) {
+  struct sb_verdict dismissal = {
+      .fingerprint = fingerprint,
+      .slot = SB_NO_SLOT,
+      .flags = SB_VERDICT_DISMISSED,
+  };
+
+  if (can_match(code) ||
+      bpf_map_update_elem(&verdicts, &code, &dismissal, BPF_NOEXIST) == -7 /* E2BIG */)
+    tell_and_hold(ctx, SB_EVENT_FIRST_SIGHT, code);
+  else
+    __sync_fetch_and_add(&dismissed, 1);
+}
+
 /* OPCACHE_FLAG: cold matching code is armed when its counter has just reached the limit, so that
  * this very frame still gets its opcache (facts: a counter of INT_MIN goes through the site 2^31
  * times).
@@ -421,7 +512,6 @@ static __always_inline struct sb_verdict* find_verdict(__u64 code, __u32 fingerp
 static __always_inline bool ready_to_arm(__u64 code) {
   __s32 flag;
 
-  if (config.arming != SB_ARMING_OPCACHE_FLAG) return false;
   return read_user(&flag, sizeof(flag), code + config.co_opcache_flag) &&
          flag == (__s32)control.opcache_limit;
 }
@@ -442,7 +532,7 @@ int sb_hit(struct pt_regs* ctx) {
   if (config.arming != SB_ARMING_OPCACHE_FLAG) unit = read_register(ctx, config.unit_register);
   verdict = find_verdict(code, fingerprint);
   if (!verdict) {
-    tell_and_hold(ctx, SB_EVENT_FIRST_SIGHT, code);
+    introduce(ctx, code, fingerprint);
     verdict = find_verdict(code, fingerprint);
     if (!verdict) {
       if (is_first_unit(code, unit)) count_pending(code, fingerprint);
@@ -452,10 +542,13 @@ int sb_hit(struct pt_regs* ctx) {
   slot = verdict->slot;
   flags = verdict->flags;
   if (slot == SB_NO_SLOT) return 0;
-  if (config.arming == SB_ARMING_OPCACHE_FLAG ? !starts_call_opcache_flag(flags)
-                                              : unit != verdict->unit_addr)
+  if (config.arming == SB_ARMING_OPCACHE_FLAG) {
+    /* A generator's resumption counts towards its counter as a call does. */
+    if (ready_to_arm(code)) tell_and_hold(ctx, SB_EVENT_ARM, code);
+    if (!starts_call_opcache_flag(flags)) return 0;
+  } else if (unit != verdict->unit_addr) {
     return 0;
-  if (ready_to_arm(code)) tell_and_hold(ctx, SB_EVENT_ARM, code);
+  }
   count_and_delay(ctx, slot, now_ns);
   return 0;
 }
@@ -505,7 +598,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
   }
   verdict = find_verdict(code, fingerprint);
   if (!verdict)
-    tell_and_hold(ctx, SB_EVENT_FIRST_SIGHT, code);
+    introduce(ctx, code, fingerprint);
   else if (verdict->slot != SB_NO_SLOT && !is_armed(verdict->unit_addr))
     tell_and_hold(ctx, SB_EVENT_ARM, code);
   return 0;
@@ -516,7 +609,12 @@ int sb_introduce_return(struct pt_regs* ctx) {
 SEC("uprobe")
 int sb_dealloc(struct pt_regs* ctx) {
   __u64 code = ctx->rdi;
+  struct sb_verdict* verdict = bpf_map_lookup_elem(&verdicts, &code);
+  bool is_known;
 
-  if (bpf_map_delete_elem(&verdicts, &code) == 0) tell(SB_EVENT_DEAD, code, 0, SB_NOT_HELD);
+  if (!verdict) return 0;
+  is_known = !(verdict->flags & SB_VERDICT_DISMISSED);
+  if (bpf_map_delete_elem(&verdicts, &code) == 0 && is_known)
+    tell(SB_EVENT_DEAD, code, 0, SB_NOT_HELD);
   return 0;
 }

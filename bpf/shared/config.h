@@ -20,6 +20,7 @@ struct sb_config {
   __u64 hold_limit_ns; /* a thread waits at most this long for the daemon */
   __u64 trap_cost_ns;  /* what a hit costs beside the program's own time; part of every dose */
   __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
+  __u64 module_code_name;    /* sb_text_hash of "<module>" */
   __u32 arming;
   /* x86-64 register numbers at the site, as in daemon/cpython/sites.h. */
   __u8 code_register;
@@ -31,12 +32,16 @@ struct sb_config {
   __u32 co_opcache_flag;
   __u32 thread_frame;
   __u32 thread_tracing;
+  __u32 thread_exception; /* OPCACHE_FLAG: curexc_type */
   __u32 frame_lasti;
   __u32 co_firsttraceable;
   __u32 co_code_adaptive;
+  __u32 co_filename;
+  __u32 code_name;  /* co_qualname; co_name where there is none */
+  __u32 ascii_data; /* of a compact ASCII str: its text */
   __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_config) == 64, "sb_config has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_config) == 88, "sb_config has no hidden padding");
 
 /* Written by the daemon at any time, read by the programs. */
 struct sb_control {
@@ -45,7 +50,9 @@ struct sb_control {
   __u32 abort; /* non-zero: spins and holds end now, no new ones begin, nothing is counted */
   __u32 opcache_limit; /* OPCACHE_FLAG: co_opcache_flag at which a code object is about to get its
                           opcache */
+  __u32 filters_names; /* non-zero: what is not in wanted_names cannot match */
+  __u32 asks_modules;  /* non-zero: a module's own code is always the daemon's */
 };
-SB_STATIC_ASSERT(sizeof(struct sb_control) == 24, "sb_control has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_control) == 32, "sb_control has no hidden padding");
 
 #endif /* SBUMP_BPF_SHARED_CONFIG_H_ */

@@ -8,6 +8,7 @@
 #define SB_NO_SLOT 0xffffffffu /* looked at, and no pattern matches */
 
 #define SB_VERDICT_GENERATOR 1u /* entered again on each resume (OPCACHE_FLAG): look at f_lasti */
+#define SB_VERDICT_DISMISSED 2u /* by BPF: the daemon was not asked */
 
 struct sb_verdict {
   __u64 unit_addr;   /* the first RESUME unit; 0 in OPCACHE_FLAG */

@@ -43,6 +43,14 @@ absl::Status LoadError(int error, const std::string& messages) {
                     "bpf_loop and bpf_copy_from_user_task (6.1 or newer)")));
 }
 
+// Of a map with keys of 8 bytes.
+void Clear(const bpf_map* map) {
+  uint64_t key;
+  while (bpf_map__get_next_key(map, nullptr, &key, sizeof(key)) == 0 &&
+         bpf_map__delete_elem(map, &key, sizeof(key), 0) == 0) {
+  }
+}
+
 // SB_SLOTS_PER_CHUNK slots in a map of their own, mapped here.
 class SlotChunk {
  public:
@@ -288,6 +296,37 @@ absl::Status Programs::SetVerdicts(const std::vector<std::pair<uint64_t, sb_verd
 
 void Programs::DeleteVerdict(RemoteAddr code) {
   bpf_map__delete_elem(impl_->skeleton->maps.verdicts, &code.value, sizeof(code.value), 0);
+}
+
+void Programs::ClearVerdicts() { Clear(impl_->skeleton->maps.verdicts); }
+
+void Programs::SetFileUnwanted(uint64_t file_hash, bool unwanted) {
+  const bpf_map* map = impl_->skeleton->maps.unwanted_files;
+  const uint8_t one = 1;
+  // Full, or absent already: the daemon is asked once more than needed.
+  if (unwanted)
+    bpf_map__update_elem(map, &file_hash, sizeof(file_hash), &one, sizeof(one), BPF_ANY);
+  else
+    bpf_map__delete_elem(map, &file_hash, sizeof(file_hash), 0);
+}
+
+uint64_t Programs::dismissed() const {
+  return __atomic_load_n(&impl_->skeleton->bss->dismissed, __ATOMIC_RELAXED);
+}
+
+absl::Status Programs::SetWantedNames(const std::optional<std::vector<uint64_t>>& name_hashes) {
+  control().filters_names = 0;
+  Clear(impl_->skeleton->maps.wanted_names);
+  if (!name_hashes) return absl::OkStatus();
+  const uint8_t one = 1;
+  for (uint64_t hash : *name_hashes) {
+    if (bpf_map__update_elem(impl_->skeleton->maps.wanted_names, &hash, sizeof(hash), &one,
+                             sizeof(one), BPF_ANY) != 0) {
+      return ErrnoStatus(errno, "the table of wanted names");
+    }
+  }
+  control().filters_names = 1;
+  return absl::OkStatus();
 }
 
 bool Programs::HasPending() const {

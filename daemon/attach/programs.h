@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,15 @@ class Programs {
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   absl::Status SetVerdicts(const std::vector<std::pair<uint64_t, sb_verdict>>& verdicts);
   void DeleteVerdict(RemoteAddr code);
+  // Also those that the programs made by themselves (SB_VERDICT_DISMISSED).
+  void ClearVerdicts();
+
+  // What the programs may dismiss without asking: code of a file that no pattern takes, and, where
+  // there are wanted names, code of any other name. Both by sb_text_hash.
+  void SetFileUnwanted(uint64_t file_hash, bool unwanted);
+  // How many code objects the programs dismissed.
+  uint64_t dismissed() const;
+  absl::Status SetWantedNames(const std::optional<std::vector<uint64_t>>& name_hashes);
 
   // Removes and returns what was counted by address only.
   std::vector<std::pair<uint64_t, sb_pending>> TakePending();

@@ -19,7 +19,7 @@ constexpr Layout kLayout38 = {
              .co_opcache_flag = 168,
              .fingerprint = 16},
     .frame = {.code = 32, .previous = 24, .globals = 48, .lasti = 104},
-    .thread = {.next = 8, .frame = 24},
+    .thread = {.next = 8, .frame = 24, .curexc_type = 88},
     .interpreter = {.next = 0, .threads_head = 8, .modules = 56},
     .runtime = {.interpreters_head = 32,
                 .current_thread = 1368,

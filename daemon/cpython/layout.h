@@ -63,6 +63,7 @@ struct Layout {
     int32_t frame = kAbsent;         // 3.8 to 3.10 PyFrameObject*; 3.13 _PyInterpreterFrame*
     int32_t cframe = kAbsent;        // 3.11, 3.12
     int32_t eval_breaker = kAbsent;  // 3.13: version in bits 8..63
+    int32_t curexc_type = kAbsent;   // 3.8 to 3.10
     int32_t tracing = kAbsent;       // int32, 3.13: read when a stale version passes the site
   } thread;
   int32_t cframe_current_frame = kAbsent;  // 3.11, 3.12

@@ -43,7 +43,8 @@ absl::StatusOr<ModuleAttributes> ReadAttributes(const MemoryReader& memory,
 }  // namespace
 
 void ModuleNames::Add(const std::string& filename, const std::string& module_name) {
-  if (filename.empty() || module_name.empty()) return;
+  // A key of sys.modules may be any str; with a slash it is no dotted name.
+  if (filename.empty() || module_name.empty() || module_name.find('/') != std::string::npos) return;
   std::vector<std::string>& names = names_by_file_[filename];
   if (std::find(names.begin(), names.end(), module_name) == names.end())
     names.push_back(module_name);

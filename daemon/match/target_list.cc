@@ -27,6 +27,23 @@ std::vector<size_t> TargetList::AllMatches(const CodeName& name) const {
   return matches;
 }
 
+bool TargetList::AnyTakesModule(const CodeName& name) const {
+  return std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) {
+    return pattern.MatchesModule(name, paths_only_);
+  });
+}
+
+bool TargetList::AnyTakesDottedNames() const {
+  if (paths_only_) return false;
+  // Dotted names hold no slash; in a set, a slash may be one of several characters.
+  const auto takes_dotted = [](const Pattern& pattern) {
+    const std::string& glob = pattern.module.pattern();
+    return glob.find('/') == std::string::npos || glob.find('[') != std::string::npos;
+  };
+  return std::any_of(patterns_.begin(), patterns_.end(), takes_dotted) ||
+         std::any_of(excludes_.begin(), excludes_.end(), takes_dotted);
+}
+
 bool TargetList::Excluded(const CodeName& name) const {
   return std::any_of(excludes_.begin(), excludes_.end(),
                      [&](const Pattern& exclude) { return exclude.Matches(name, paths_only_); });

@@ -26,6 +26,12 @@ class TargetList {
 
   bool Excluded(const CodeName& name) const;
 
+  // False: no pattern takes any code of this file, whatever its qualname.
+  bool AnyTakesModule(const CodeName& name) const;
+
+  // False: only file names matter, dotted module names do not.
+  bool AnyTakesDottedNames() const;
+
   const std::vector<Pattern>& patterns() const { return patterns_; }
   const std::vector<Pattern>& excludes() const { return excludes_; }
   bool paths_only() const { return paths_only_; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <thread>
+#include <unordered_set>
 
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
@@ -23,6 +24,7 @@ constexpr int kWalkAttempts = 20;
 constexpr uint64_t kRepairIntervalNs = 100'000'000;
 constexpr int kMaxNesting = 50;
 constexpr size_t kMaxExpectedNames = 1'000'000;
+constexpr std::string_view kModuleCodeName = "<module>";
 
 uint32_t Arming(ArmingKind kind) {
   switch (kind) {
@@ -50,6 +52,11 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.code_register = static_cast<uint8_t>(hit.code);
   config.unit_register = static_cast<uint8_t>(hit.unit);
   config.thread_register = hit.thread == kNoRegister ? 0xff : static_cast<uint8_t>(hit.thread);
+  config.co_filename = OffsetOrZero(layout.code.co_filename);
+  config.code_name = OffsetOrZero(layout.code.co_qualname == kAbsent ? layout.code.co_name
+                                                                     : layout.code.co_qualname);
+  config.ascii_data = OffsetOrZero(layout.unicode.ascii_data);
+  config.module_code_name = *NameHash(kModuleCodeName);
   config.instrumented_opcode =
       static_cast<uint8_t>(OffsetOrZero(layout.opcode.instrumented_resume));
   config.fingerprint = OffsetOrZero(layout.code.fingerprint);
@@ -58,6 +65,7 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.co_code_adaptive = OffsetOrZero(layout.code.co_code_adaptive);
   config.thread_frame = OffsetOrZero(layout.thread.frame);
   config.thread_tracing = OffsetOrZero(layout.thread.tracing);
+  config.thread_exception = OffsetOrZero(layout.thread.curexc_type);
   config.frame_lasti = OffsetOrZero(layout.frame.lasti);
   if (layout.runtime.current_thread != kAbsent) {
     config.current_thread_addr = (interpreter.runtime + layout.runtime.current_thread).value;
@@ -104,6 +112,8 @@ absl::Status Attachment::Study() {
 absl::Status Attachment::LoadPrograms() {
   SB_ASSIGN_OR_RETURN(programs_,
                       Programs::Load(MakeConfig(interpreter_, environment_.trap_cost_ns)));
+  filter_.emplace(interpreter_.layout().code.co_qualname == kAbsent);
+  SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
   programs_->control().opcache_limit = kOpcacheLimit;
   programs_->control().abort = 1;  // inert until the first walk is done
   return absl::OkStatus();
@@ -203,17 +213,27 @@ absl::StatusOr<HeapWalk> Attachment::WalkStopped(uint64_t deadline_ns) {
 }
 
 absl::Status Attachment::JudgeAndArm(HeapWalk walk) {
+  Learn(std::move(walk));
+  return ArmStopped(memory_);
+}
+
+void Attachment::Learn(HeapWalk walk) {
   if (walk.incomplete) {
     warnings_.push_back(StrCat("the inventory is incomplete: ", walk.incomplete_why));
     Skip("code objects that the walk did not reach");
   }
   inventory_.modules() = std::move(walk.modules);
+  std::unordered_set<std::string_view> files;
   for (const CodeObject& code : walk.codes) {
+    const std::vector<std::string>& modules = inventory_.modules().Find(code.filename);
+    if (files.insert(code.filename).second) {
+      filter_->NoteFile(*programs_, *rules_.targets, code.filename, modules);
+    }
     const KnownCode* known = inventory_.Find(code.head.addr);
-    if (known != nullptr && known->head.fingerprint == code.head.fingerprint) continue;
-    inventory_.Learn(code, inventory_.modules().Find(code.filename));
+    const bool is_known = known != nullptr && known->head.fingerprint == code.head.fingerprint &&
+                          known->qualname_source != QualnameSource::kCoName;
+    if (!is_known) inventory_.Learn(code, modules);
   }
-  return ArmStopped(memory_);
 }
 
 absl::Status Attachment::ArmStopped(const MemoryReader& memory) {
@@ -312,7 +332,9 @@ void Attachment::OnFirstSight(const sb_event& event) {
     Skip("a code object could not be read when it was first seen");
     return;
   }
-  KnownCode& known = inventory_.Learn(*code, inventory_.modules().Find(code->filename));
+  const std::vector<std::string>& modules = inventory_.modules().Find(code->filename);
+  filter_->NoteFile(*programs_, *rules_.targets, code->filename, modules);
+  KnownCode& known = inventory_.Learn(*code, modules);
   if (absl::Status status = Publish(known); !status.ok()) {
     Skip(std::string(status.message()));
     return;
@@ -362,11 +384,11 @@ void Attachment::ArmHeld(const sb_event& event, KnownCode& code) {
 absl::StatusOr<CodeObject> Attachment::ReadNamed(RemoteAddr addr) {
   SB_ASSIGN_OR_RETURN(CodeObject code,
                       ReadCodeObject(memory_, interpreter_.layout(), interpreter_.code_type, addr));
-  if (code.name == "<module>") {
+  if (code.name == kModuleCodeName && rules_.targets->AnyTakesDottedNames()) {
     inventory_.modules().ReadNewest(memory_, interpreter_, code.filename).IgnoreError();
   }
   if (code.qualname_source != QualnameSource::kCoName) return code;
-  if (code.name == "<module>") {
+  if (code.name == kModuleCodeName) {
     code.qualname_source = QualnameSource::kCoQualname;
   } else if (const auto expected = expected_names_.find(addr.value);
              expected != expected_names_.end() &&
@@ -374,8 +396,14 @@ absl::StatusOr<CodeObject> Attachment::ReadNamed(RemoteAddr addr) {
     code.qualname = expected->second.qualname;
     code.qualname_source = QualnameSource::kEnclosingCode;
   }
-  if (code.qualname_source != QualnameSource::kCoName) RememberNested(code, 0);
+  if (code.qualname_source != QualnameSource::kCoName && TakesFile(code.filename)) {
+    RememberNested(code, 0);
+  }
   return code;
+}
+
+bool Attachment::TakesFile(const std::string& filename) {
+  return rules_.targets->AnyTakesModule({filename, inventory_.modules().Find(filename), ""});
 }
 
 // The names of what `code` encloses, before any of it runs and before `code` itself is gone.
@@ -447,9 +475,22 @@ absl::Status Attachment::ChangeRules(const RulesChange& change) {
   }
   slots_published_ = 0;
   SB_RETURN_IF_ERROR(ReserveRows());
-  if (change.targets == nullptr) return absl::OkStatus();
+  return change.targets == nullptr ? absl::OkStatus() : ApplyTargets();
+}
+
+// Walks again: of the code that the programs dismissed under the old targets nothing is known here.
+absl::Status Attachment::ApplyTargets() {
   SB_ASSIGN_OR_RETURN(PtraceStop stop, Stop());
   HandleEvents();
+  absl::StatusOr<HeapWalk> walk = WalkStopped(stop.stopped_since_ns() + spec_.max_stop_ns);
+  SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
+  programs_->ClearVerdicts();
+  if (walk.ok()) {
+    Learn(*std::move(walk));
+  } else {
+    warnings_.push_back(StrCat("code that was loaded during the session may be missing: ",
+                               ToStd(walk.status().message())));
+  }
   std::vector<ArmedField> no_longer;
   for (auto& [addr, code] : inventory_.codes()) {
     if (code.armed && code.row == kNoRow) no_longer.push_back(code.field);
@@ -511,12 +552,30 @@ DetachProof Attachment::Detach() {
   return *proof_;
 }
 
+// Why a pattern matched nothing is told from all that is loaded at the end, not only from what the
+// programs let through.
+void Attachment::LearnWhatWasDismissed() {
+  const size_t patterns = rules_.targets->patterns().size();
+  bool all_matched = true;
+  for (size_t i = 0; i < patterns; ++i) all_matched &= inventory_.rows_matched_by(i) != 0;
+  if (all_matched || programs_->dismissed() == 0) return;
+  absl::StatusOr<PtraceStop> stop = Stop();
+  if (!stop.ok()) return;
+  absl::StatusOr<HeapWalk> walk = WalkStopped(stop->stopped_since_ns() + spec_.max_stop_ns);
+  stop->Resume();
+  NoteStop(*stop);
+  if (walk.ok()) Learn(*std::move(walk));
+}
+
 DetachProof Attachment::DetachAndProve() {
   const uint64_t begin_ns = MonotonicNs();
   DetachProof proof;
   programs_->control().abort = 1;
   HandleEvents();  // the dead leave the inventory
-  if (process_.Alive() && !Execed()) AttributePending();
+  if (process_.Alive() && !Execed()) {
+    AttributePending();
+    LearnWhatWasDismissed();
+  }
   const std::vector<ArmedField> fields = ArmedFields();
   // In 3.8 to 3.10 a thread may be stopped between reading and writing back the counter: hence the
   // second look.

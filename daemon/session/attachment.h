@@ -20,6 +20,7 @@
 #include "daemon/process/ptrace_stop.h"
 #include "daemon/session/attach_spec.h"
 #include "daemon/session/inventory.h"
+#include "daemon/session/name_filter.h"
 #include "daemon/stats/histogram.h"
 #include "daemon/stats/snapshot.h"
 
@@ -84,6 +85,7 @@ class Attachment {
   absl::StatusOr<HeapWalk> WalkStopped(uint64_t deadline_ns);
   absl::Status JudgeAndArm(HeapWalk walk);
   absl::Status ArmStopped(const MemoryReader& memory);
+  void Learn(HeapWalk walk);
   absl::Status Bump();
   absl::StatusOr<PtraceStop> Stop();
   void NoteStop(const PtraceStop& stop);
@@ -94,13 +96,16 @@ class Attachment {
   void OnDead(const sb_event& event);
   bool StillHeld(const sb_event& event) const;
   absl::StatusOr<CodeObject> ReadNamed(RemoteAddr addr);
+  bool TakesFile(const std::string& filename);
   void RememberNested(const CodeObject& code, int depth);
   void ArmHeld(const sb_event& event, KnownCode& code);
   absl::Status Publish(const KnownCode& code);
   absl::Status ReserveRows();
   sb_verdict VerdictOf(const KnownCode& code) const;
 
+  absl::Status ApplyTargets();
   void AttributePending();
+  void LearnWhatWasDismissed();
   std::vector<ArmedField> ArmedFields() const;
   uint32_t DisarmStopped(const std::vector<ArmedField>& fields);
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
@@ -126,6 +131,8 @@ class Attachment {
   Inventory inventory_;
   // Links die before the memory that their programs are told about: declared late, destroyed early.
   std::unique_ptr<Programs> programs_;
+
+  std::optional<NameFilter> filter_;
 
   // 3.8 to 3.10: names of code objects that have not run yet, from the constants of those that
   // have.

@@ -45,8 +45,10 @@ void Inventory::Forget(RemoteAddr addr) {
 }
 
 KnownCode& Inventory::Learn(const CodeObject& code, const std::vector<std::string>& module_names) {
-  Forget(code.head.addr);
   KnownCode& known = codes_[code.head.addr.value];
+  Unlink(known);
+  // What was written into the same object still stands there.
+  if (known.head.fingerprint != code.head.fingerprint) known = KnownCode{};
   known.head = code.head;
   known.filename = &*filenames_.insert(code.filename).first;
   known.qualname = code.qualname;

@@ -1,0 +1,60 @@
+#include "daemon/session/name_filter.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "bpf/shared/text.h"
+
+namespace sbump {
+
+std::optional<uint64_t> NameHash(std::string_view name) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (name.empty() || name.size() > SB_TEXT_BYTES ||
+      !std::all_of(name.begin(), name.end(), is_ascii)) {
+    return std::nullopt;
+  }
+  std::array<__u64, SB_TEXT_WORDS> words{};
+  std::memcpy(words.data(), name.data(), name.size());
+  return sb_text_hash(words.data(), name.size());
+}
+
+std::optional<std::vector<uint64_t>> WantedNames(const TargetList& targets, bool last_part_only) {
+  std::vector<uint64_t> hashes;
+  for (const Pattern& pattern : targets.patterns()) {
+    std::string_view name = pattern.qualname.pattern();
+    // A set may hide a dot: only the tail of a pattern without sets is certain to be a last part.
+    if (last_part_only && name.find('[') == std::string_view::npos) {
+      name.remove_prefix(name.rfind('.') + 1);
+    }
+    if (name.find_first_of("*?[") != std::string_view::npos) return std::nullopt;
+    // What has no hash always gets to the daemon.
+    if (const std::optional<uint64_t> hash = NameHash(name)) hashes.push_back(*hash);
+  }
+  return hashes;
+}
+
+absl::Status NameFilter::Use(Programs& programs, const TargetList& targets) {
+  for (const auto& [filename, is_unwanted] : unwanted_) {
+    const std::optional<uint64_t> hash = NameHash(filename);
+    if (is_unwanted && hash) programs.SetFileUnwanted(*hash, false);
+  }
+  unwanted_.clear();
+  // Before 3.11 a module's code tells the qualnames of what it encloses.
+  programs.control().asks_modules = last_part_only_ || targets.AnyTakesDottedNames();
+  return programs.SetWantedNames(WantedNames(targets, last_part_only_));
+}
+
+void NameFilter::NoteFile(Programs& programs, const TargetList& targets,
+                          const std::string& filename,
+                          const std::vector<std::string>& module_names) {
+  const std::optional<uint64_t> hash = NameHash(filename);
+  if (!hash) return;
+  const bool is_unwanted = !targets.AnyTakesModule({filename, module_names, ""});
+  const auto [known, is_new] = unwanted_.try_emplace(filename, false);
+  if (known->second == is_unwanted) return;
+  known->second = is_unwanted;
+  programs.SetFileUnwanted(*hash, is_unwanted);
+}
+
+}  // namespace sbump
