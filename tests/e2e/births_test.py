@@ -1,0 +1,141 @@
+"""Code that comes into being, and goes, while a session is on."""
+import os
+
+from harness.case import Case, each_interpreter, main
+from harness.session import calls_by_name
+
+MODULE = """
+seen = []
+
+class Shape{i}:
+    def __init__(self, side):
+        seen.append("Shape{i}.__init__")
+        self.side = side
+
+    def area(self):
+        seen.append("Shape{i}.area")
+        return self.side ** 2
+
+def helper(x):
+    seen.append("helper")
+    return x + {i}
+
+def items(n):
+    seen.append("items")
+    yield from range(n)
+
+def run():
+    seen.append("run")
+    return sum(helper(x) for x in items(5)) + Shape{i}(3).area()
+"""
+
+
+class BirthsTest(Case):
+    def finish(self, session, target):
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+        return last
+
+    @each_interpreter
+    def test_born_later_counts_from_the_first_call(self, python):
+        """Once, a few times, past 3.11's warm-up of 8 and past 3.8's of 1024."""
+        target = self.start_target(python, "births.py")
+        answers = {n: target.ask("born", "control.py", n) for n in (1, 7, 20, 3000)}
+        session = self.attach(target, "--target", "born_*.py:*")
+        own = {}
+        for n, expected in answers.items():
+            name = "born_%d.py" % n
+            answer, own[name] = target.ask("born", name, n)
+            self.assertEqual([answer, own[name]], expected)
+        last = self.finish(session, target)
+        for name, counts in own.items():
+            calls = calls_by_name(last, name)
+            self.assertEqual({one: calls.get(one, 0) for one in counts}, counts, name)
+            self.assertEqual(calls["<module>"], 1)
+
+    @each_interpreter
+    def test_born_later_is_delayed_from_the_first_call(self, python):
+        target = self.start_target(python, "births.py")
+        session = self.attach(target, "--target", "born_*.py:plain", "--delay", "1ms")
+        _, own = target.ask("born", "born_a.py", 30)
+        last = self.finish(session, target)
+        [row] = last["targets"]
+        self.assertEqual((row["calls"], own["plain"]), (30, 30))
+        missed = sum(one["count"] for one in last["skipped"] if "undelayed" in one["reason"])
+        self.assertGreaterEqual(row["delayed_calls"] + missed, 30)  # a hold that came too late is said
+        self.assertGreaterEqual(row["delayed_calls"], 29)
+
+    @each_interpreter
+    def test_churn_of_code_objects(self, python):
+        """Addresses are used again all the time, by code that matches and code that does not."""
+        target = self.start_target(python, "births.py")
+        expected = target.ask("answer", 1000)
+        session = self.attach(target, "--target", "churned.py:passing", "--target", "*births.py:churn*")
+        calls = target.ask("churn", 1.0, 3)
+        self.assertEqual(target.ask("answer", 1000), expected)
+        last = self.finish(session, target)
+        counted = calls_by_name(last)
+        self.assertEqual(counted["passing"], calls)
+        self.assertEqual(counted["churn.<locals>.work"], 3)
+        self.assertEqual(counted["churn.<locals>.work.<locals>.closure"], calls // 3)
+        self.assertEqual(sum(row["missed_calls"] for row in last["targets"]), 0)
+
+    @each_interpreter
+    def test_imports_of_hundreds_of_modules_with_everything_armed(self, python):
+        target = self.start_target(python, "births.py")
+        directory = os.path.join(self.scratch, "modules")
+        os.mkdir(directory)
+        names = ["born_module_%d" % i for i in range(300)]
+        for i, name in enumerate(names):
+            self.write("modules/%s.py" % name, MODULE.format(i=i))
+        session = self.attach(target, "--target", "*:*")
+        answer, own = target.ask("import_all", directory, names)
+        last = self.finish(session, target)
+        self.assertEqual(answer, sum(10 + 5 * i + 9 for i in range(300)))
+        for file, counts in own.items():
+            calls = calls_by_name(last, file)
+            self.assertEqual({one: calls.get(one, 0) for one in counts}, counts, file)
+            self.assertEqual(calls["<module>"], 1, file)
+        rows = [row for row in last["targets"] if row["filename"] in own]
+        self.assertTrue(all(row["module_names"] for row in rows if row["qualname"] == "run"))
+
+    @each_interpreter
+    def test_dotted_names_of_modules_imported_later(self, python):
+        target = self.start_target(python, "births.py")
+        os.makedirs(os.path.join(self.scratch, "modules/package"))
+        self.write("modules/package/__init__.py", "")
+        self.write("modules/package/part.py", MODULE.format(i=7))
+        session = self.attach(target, "--target", "package.part:Shape7.*")
+        target.ask("import_all", os.path.join(self.scratch, "modules"), ["package.part"])
+        last = self.finish(session, target)
+        self.assertEqual(calls_by_name(last), {"Shape7.__init__": 1, "Shape7.area": 1})
+
+    @each_interpreter
+    def test_names_that_are_not_ascii(self, python):
+        """Latin-1, the BMP and beyond it, in files, modules and functions."""
+        target = self.start_target(python, "births.py")
+        source = ("seen = []\ndef größe():\n    seen.append('größe')\n    return 1\n"
+                  "class Ж:\n    def метод(self):\n        seen.append('Ж.метод')\n        return 2\n"
+                  "def 𝐱𐐀():\n    seen.append('x𐐀')\n    return 3\n"
+                  "def run():\n    seen.append('run')\n    return größe() + Ж().метод() + 𝐱𐐀()\n")
+        names = ["größe_m", "модуль", "m𐐀"]
+        for name in names:
+            self.write(name + ".py", source)
+        session = self.attach(target, "--target", "модуль:*", "--target", "*größe*:[!<]*", "--target", "*𐐀.py:Ж.*")
+        answer, own = target.ask("import_all", self.scratch, names)
+        self.assertEqual(answer, 18)
+        last = self.finish(session, target)
+        for name, expected in (("größe_m", {"größe": 1, "Ж.метод": 1, "x𐐀": 1, "run": 1, "Ж": 1}),
+                               ("m𐐀", {"Ж.метод": 1})):
+            self.assertEqual(calls_by_name(last, "%s/%s.py" % (self.scratch, name)), expected)
+        calls = calls_by_name(last, "%s/модуль.py" % self.scratch)
+        self.assertEqual({one: calls.get(one) for one in ("größe", "Ж.метод", "x𐐀", "run")},
+                         {"größe": 1, "Ж.метод": 1, "x𐐀": 1, "run": 1})
+
+
+if __name__ == "__main__":
+    main()
