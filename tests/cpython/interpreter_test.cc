@@ -1,0 +1,109 @@
+// What sbump says to files and processes in which it finds no interpreter that it supports. That it
+// finds the supported ones is the live tests' business.
+#include "daemon/cpython/interpreter.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "tests/cpython/fake_elf.h"
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+Fd FileOf(const FakeElf& fake) {
+  const std::vector<uint8_t> image = fake.Image();
+  Fd file(memfd_create("fake_elf", MFD_CLOEXEC));
+  EXPECT_EQ(write(file.get(), image.data(), image.size()), static_cast<ssize_t>(image.size()));
+  return file;
+}
+
+FakeElf PythonOfVersion(uint32_t hex) {
+  FakeElf fake;
+  fake.AddSymbol("_PyEval_EvalFrameDefault", FakeElf::kText);
+  fake.AddSymbol("Py_GetVersion", FakeElf::kText + 0x100);
+  fake.PutCode(FakeElf::kText + 0x100, Hex("c3"));
+  fake.AddSymbol("Py_Version", fake.AddWord(hex));
+  return fake;
+}
+
+absl::Status Study(const FakeElf& fake, const std::string& name = "/usr/bin/python3") {
+  InterpreterFileCache cache;
+  return cache.Study(FileOf(fake), name).status();
+}
+
+void ExpectUnsupported(const absl::Status& status, std::string_view words) {
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_NE(std::string(status.message()).find(words), std::string::npos) << status;
+}
+
+TEST(InterpreterFileTest, AFileWithoutPythonIsNoReasonToRefuse) {
+  FakeElf fake;
+  fake.AddSymbol("main", FakeElf::kText);
+  InterpreterFileCache cache;
+  const auto file = cache.Study(FileOf(fake), "/usr/bin/uwsgi");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(*file, nullptr);
+}
+
+TEST(InterpreterFileTest, VersionsWithoutATable) {
+  ExpectUnsupported(Study(PythonOfVersion(0x030E00F0)), "CPython 3.14.0 (/usr/bin/python3)");
+  ExpectUnsupported(Study(PythonOfVersion(0x030F00A1)), "CPython 3.15.0a1");
+  ExpectUnsupported(Study(PythonOfVersion(0x030E00F0)), "supported is CPython 3.8 to 3.13");
+}
+
+TEST(InterpreterFileTest, PyPyIsNamed) {
+  FakeElf library;
+  ExpectUnsupported(Study(library, "/opt/pypy/bin/libpypy3.10-c.so"), "PyPy");
+  FakeElf program;
+  program.AddSymbol("pypy_main_startup", FakeElf::kText);
+  ExpectUnsupported(Study(program, "/opt/pypy/bin/pypy3"), "PyPy");
+}
+
+TEST(InterpreterFileTest, TheMissingSymbolIsNamed) {
+  FakeElf fake = PythonOfVersion(0x030C01F0);
+  ExpectUnsupported(Study(fake), "/usr/bin/python3 exports no symbol _PyRuntime");
+  fake.AddSymbol("_PyRuntime", FakeElf::kData);
+  ExpectUnsupported(Study(fake), "PyCode_Type");
+}
+
+TEST(InterpreterFileTest, AnEvalLoopThatIsNotUnderstood) {
+  FakeElf fake = PythonOfVersion(0x030C01F0);
+  for (const char* symbol :
+       {"_PyRuntime", "PyCode_Type", "PyFunction_Type", "PyTuple_Type", "PyDict_Type"}) {
+    fake.AddSymbol(symbol, FakeElf::kData);
+  }
+  EXPECT_TRUE(absl::IsUnimplemented(Study(fake)));
+}
+
+TEST(InterpreterFileTest, WhatIsNoElfFile) {
+  InterpreterFileCache cache;
+  Fd file(memfd_create("text", MFD_CLOEXEC));
+  ASSERT_EQ(write(file.get(), "#!/bin/sh\n", 10), 10);
+  EXPECT_FALSE(cache.Study(std::move(file), "/usr/bin/python3").ok());
+}
+
+TEST(FindInterpreterTest, AProcessThatRunsNoPython) {
+  Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto memory = RemoteMemory::Open(process->proc_dirfd(), process->pid());
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  InterpreterFileCache cache;
+  const absl::Status status = FindInterpreter(*process, *memory, cache).status();
+  ExpectUnsupported(status, "pid " + std::to_string(child.pid()));
+  ExpectUnsupported(status, "interpreter_test");
+  ExpectUnsupported(status, "runs no Python interpreter");
+}
+
+TEST(StrategyTest, Words) {
+  EXPECT_EQ(StrategyName(ArmingKind::kOpcacheFlag), "armed: co_opcache_flag");
+  EXPECT_EQ(StrategyName(ArmingKind::kResumeQuick), "armed: RESUME");
+  EXPECT_EQ(StrategyName(ArmingKind::kInstrumentedResume), "armed: INSTRUMENTED_RESUME");
+}
+
+}  // namespace
+}  // namespace sbump
