@@ -45,7 +45,9 @@ absl::StatusOr<ModuleAttributes> ReadAttributes(const MemoryReader& memory,
 void ModuleNames::Add(const std::string& filename, const std::string& module_name) {
   // A key of sys.modules may be any str; with a slash it is no dotted name.
   if (filename.empty() || module_name.empty() || module_name.find('/') != std::string::npos) return;
+  if (module_name.size() > kMaxNameBytes) return;
   std::vector<std::string>& names = names_by_file_[filename];
+  if (names.size() == kMaxNamesPerFile) return;
   if (std::find(names.begin(), names.end(), module_name) == names.end())
     names.push_back(module_name);
 }

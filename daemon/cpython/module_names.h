@@ -21,13 +21,16 @@ class ModuleNames {
   absl::Status ReadNewest(const MemoryReader& memory, const Interpreter& interpreter,
                           const std::string& filename);
 
-  // Names learnt otherwise (a function's __module__).
+  // Names learnt otherwise (a function's __module__). No more than kMaxNamesPerFile for a file, and
+  // none above kMaxNameBytes: the target chooses them, and each row carries them to every client.
   void Add(const std::string& filename, const std::string& module_name);
 
   const std::vector<std::string>& Find(const std::string& filename) const;
 
   static constexpr int64_t kMaxModules = 100'000;
   static constexpr int64_t kNewest = 64;
+  static constexpr size_t kMaxNamesPerFile = 64;
+  static constexpr size_t kMaxNameBytes = 1024;
 
  private:
   absl::Status ReadEntry(const MemoryReader& memory, const Interpreter& interpreter, RemoteAddr key,
