@@ -17,7 +17,28 @@ constexpr uint64_t kMaxObjects = 50'000'000;
 constexpr int kMaxNesting = 50;
 constexpr int kGenerations = 3;
 constexpr size_t kLargestFunction = 160;
-constexpr uint64_t kObjectsBetweenClockReads = 256;
+constexpr uint64_t kReadsBetweenClockReads = 32;
+
+// Fails once `deadline_ns` has passed: whatever the target's memory leads to ends then.
+class TimedReader : public MemoryReader {
+ public:
+  TimedReader(const MemoryReader& source, uint64_t deadline_ns)
+      : source_(source), deadline_ns_(deadline_ns) {}
+
+  absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override {
+    if (reads_++ % kReadsBetweenClockReads == 0 && MonotonicNs() >= deadline_ns_) over_ = true;
+    if (!over_) return source_.Read(addr, out);
+    return absl::DeadlineExceededError(
+        "the walk reached the longest time that the process may be stopped (--max-stop)");
+  }
+  bool over() const { return over_; }
+
+ private:
+  const MemoryReader& source_;
+  const uint64_t deadline_ns_;
+  mutable uint64_t reads_ = 0;
+  mutable bool over_ = false;
+};
 
 struct GcHead {
   RemoteAddr next;  // low bits of both words are flags (Include/internal/pycore_gc.h)
@@ -27,10 +48,10 @@ struct GcHead {
 class Walker {
  public:
   Walker(const MemoryReader& memory, const Interpreter& interpreter, uint64_t deadline_ns)
-      : memory_(memory),
+      : memory_(memory, deadline_ns),
+        untimed_memory_(memory),
         interpreter_(interpreter),
-        layout_(interpreter.layout()),
-        deadline_ns_(deadline_ns) {}
+        layout_(interpreter.layout()) {}
 
   absl::StatusOr<HeapWalk> Run();
 
@@ -49,13 +70,16 @@ class Walker {
                    const std::string* function_qualname);
   absl::StatusOr<CodeObject> ReadCode(RemoteAddr addr);
   absl::StatusOr<std::string> ReadShared(RemoteAddr str);
-  bool OutOfTime();
+  void NoteUnreadable() { walk_.unreadable += memory_.over() ? 0 : 1; }
+  void CountNames(const CodeObject& code);
+  bool Over() const { return memory_.over() || walk_.incomplete; }
 
-  const MemoryReader& memory_;
+  const TimedReader memory_;
+  const MemoryReader& untimed_memory_;
   const Interpreter& interpreter_;
   const Layout& layout_;
-  const uint64_t deadline_ns_;
   HeapWalk walk_;
+  uint64_t name_bytes_ = 0;
   std::unordered_map<uint64_t, size_t> index_by_addr_;
   // File names (and module names) are shared by many code objects.
   std::unordered_map<uint64_t, std::string> shared_strings_;
@@ -77,7 +101,7 @@ absl::StatusOr<std::vector<Walker::GcLists>> Walker::FindLists() const {
     return all;
   }
   SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
-                      ReadInterpreterStates(memory_, interpreter_));
+                      ReadInterpreterStates(untimed_memory_, interpreter_));
   for (const InterpreterState& state : states) {
     add(state.addr + layout_.interpreter.gc_generations,
         state.addr + layout_.interpreter.gc_permanent,
@@ -86,22 +110,21 @@ absl::StatusOr<std::vector<Walker::GcLists>> Walker::FindLists() const {
   return all;
 }
 
-bool Walker::OutOfTime() {
-  if (MonotonicNs() < deadline_ns_) return false;
+void Walker::CountNames(const CodeObject& code) {
+  name_bytes_ += code.filename.size() + code.name.size() + code.qualname.size();
+  if (name_bytes_ <= HeapWalk::kMaxNameBytes) return;
   walk_.incomplete = true;
   walk_.incomplete_why =
-      "the walk reached the longest time that the process may be stopped (--max-stop)";
-  return true;
+      StrCat("the names of its code objects take more than ", HeapWalk::kMaxNameBytes, " bytes");
 }
 
 absl::Status Walker::WalkList(RemoteAddr head) {
   SB_ASSIGN_OR_RETURN(GcHead node, memory_.ReadValue<GcHead>(head));
   RemoteAddr at{node.next.value & ~uint64_t{3}};
-  while (at != head) {
+  while (at != head && !walk_.incomplete) {
     if (!at.Plausible() || walk_.objects++ >= kMaxObjects) {
       return absl::DataLossError("a list of the garbage collector is broken");
     }
-    if (walk_.objects % kObjectsBetweenClockReads == 0 && OutOfTime()) return absl::OkStatus();
     struct {
       GcHead links;
       uint64_t refcount;
@@ -163,15 +186,12 @@ void Walker::VisitCode(RemoteAddr addr, const CodeObject* parent,
     return;
   }
   absl::StatusOr<CodeObject> code = ReadCode(addr);
-  if (!code.ok()) {
-    ++walk_.unreadable;
-    return;
-  }
-  if (code->name == "<module>")
-    code->qualname_source = std::max(code->qualname_source, QualnameSource::kCoQualname);
+  if (!code.ok()) return NoteUnreadable();
+  if (code->name == "<module>") code->qualname_source = QualnameSource::kCoQualname;
   ImproveName(*code, parent, function_qualname);
   const size_t index = walk_.codes.size();
   index_by_addr_[addr.value] = index;
+  CountNames(*code);
   walk_.codes.push_back(*std::move(code));
   if (depth < kMaxNesting) VisitNested(index, depth);
 }
@@ -179,23 +199,20 @@ void Walker::VisitCode(RemoteAddr addr, const CodeObject* parent,
 void Walker::VisitNested(size_t index, int depth) {
   absl::StatusOr<std::vector<RemoteAddr>> nested = ReadNestedCode(
       memory_, interpreter_.code_type, interpreter_.tuple_type, walk_.codes[index].head.consts);
-  if (!nested.ok()) {
-    ++walk_.unreadable;
-    return;
-  }
+  if (!nested.ok()) return NoteUnreadable();
   if (nested->empty()) return;
   const CodeObject parent = walk_.codes[index];  // a copy: the vector grows below
-  for (RemoteAddr child : *nested) VisitCode(child, &parent, nullptr, depth + 1);
+  for (RemoteAddr child : *nested) {
+    if (Over()) return;
+    VisitCode(child, &parent, nullptr, depth + 1);
+  }
 }
 
 void Walker::VisitFunction(RemoteAddr function) {
   ++walk_.functions;
   std::array<std::byte, kLargestFunction> buffer;
   const std::span object = std::span(buffer).first(static_cast<size_t>(layout_.function_type.size));
-  if (!memory_.Read(function, object).ok()) {
-    ++walk_.unreadable;
-    return;
-  }
+  if (!memory_.Read(function, object).ok()) return NoteUnreadable();
   const auto field = [&](int32_t offset) {
     RemoteAddr value;
     std::memcpy(&value, buffer.data() + offset, sizeof(value));
@@ -219,7 +236,7 @@ void Walker::VisitFunction(RemoteAddr function) {
 absl::StatusOr<HeapWalk> Walker::Run() {
   SB_ASSIGN_OR_RETURN(std::vector<GcLists> all, FindLists());
   for (const GcLists& lists : all) {
-    SB_ASSIGN_OR_RETURN(int32_t collecting, memory_.ReadValue<int32_t>(lists.collecting));
+    SB_ASSIGN_OR_RETURN(int32_t collecting, untimed_memory_.ReadValue<int32_t>(lists.collecting));
     if (collecting != 0) return absl::UnavailableError("a garbage collection is running");
   }
   walk_.modules.ReadAll(memory_, interpreter_).IgnoreError();

@@ -12,12 +12,16 @@
 namespace sbump {
 
 struct HeapWalk {
+  // Most bytes of names in `codes`: a process can let any number of code objects share one long
+  // str.
+  static constexpr uint64_t kMaxNameBytes = 256 << 20;
+
   std::vector<CodeObject> codes;  // no address twice
   ModuleNames modules;
   uint64_t objects = 0;  // on the collector's lists
   uint64_t functions = 0;
   uint64_t unreadable = 0;  // objects passed over because they contradicted themselves
-  bool incomplete = false;  // `deadline_ns` passed, or a list was broken
+  bool incomplete = false;  // `deadline_ns` or kMaxNameBytes passed, or a list was broken
   std::string incomplete_why;
 };
 
