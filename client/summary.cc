@@ -143,6 +143,8 @@ std::string HeadingLine(const SessionModel& model, const Palette& palette) {
 std::vector<std::string> SummaryLines(const SessionModel& model, const Palette& palette,
                                       size_t max_width) {
   const v1::SessionUpdate& head = model.head();
+  // Refused: the error says all there is to say.
+  if (head.state() == v1::ATTACHING && !head.has_end()) return {};
   Lines lines;
   AppendFirstLines(model, palette, &lines);
   AppendRows(model, palette, max_width, &lines);

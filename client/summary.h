@@ -14,7 +14,8 @@ namespace sbump {
 std::string HeadingLine(const SessionModel& model, const Palette& palette);
 
 // Rows by injected delay, patterns with near misses, times, what was skipped, and last the proof.
-// Without an end (the daemon was lost) it says that the figures are the last known ones.
+// Without an end (the daemon was lost) it says that the figures are the last known ones. Empty
+// where the session never became active.
 std::vector<std::string> SummaryLines(const SessionModel& model, const Palette& palette,
                                       size_t max_width = kUnlimitedWidth);
 

@@ -62,6 +62,10 @@ TEST(Summary, AReasonWithoutASuggestionAsksNothing) {
   EXPECT_THAT(lines, Not(Contains(HasSubstr("did you mean"))));
 }
 
+TEST(Summary, OfAnAttachThatWasRefusedIsEmpty) {
+  EXPECT_THAT(SummaryLines(After({test::Attaching()}), Palette(false)), ::testing::IsEmpty());
+}
+
 TEST(Summary, WithoutAnEndSaysSo) {
   const auto lines = SummaryLines(After({test::Active(1, 5)}), Palette(false));
   EXPECT_THAT(lines, Contains(HasSubstr("the end was not seen")));
