@@ -33,10 +33,8 @@ absl::Status Explain(int error_number, const Endpoint& endpoint) {
                  "was killed leaves it behind); start it with `systemctl start sbumpd`"));
     case EACCES:
     case EPERM:
-      return absl::PermissionDeniedError(
-          StrCat(where,
-                 "permission denied on the socket: run sbumpctl as root, or as a member of "
-                 "the group that sbumpd's configuration names"));
+      return absl::PermissionDeniedError(StrCat(
+          where, "permission denied on the socket, which is root's alone: run sbumpctl as root"));
     default:
       return absl::UnavailableError(StrCat(where, std::generic_category().message(error_number)));
   }
