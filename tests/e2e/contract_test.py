@@ -7,6 +7,8 @@ import time
 
 from harness import interpreters, traces
 from harness.case import Case, each_interpreter, main
+from harness.child import Child
+from harness.daemon import SBUMPCTL, clean_environment, run_client
 from harness.session import with_numbers
 
 # Field names of the issue's contract, with the types that protobuf's JSON gives them.
@@ -190,8 +192,6 @@ class ContractTest(Case):
 
     def test_ctrl_c_prints_the_summary_and_the_proof(self):
         """In the table too: what a person sees."""
-        from harness.child import Child
-        from harness.daemon import SBUMPCTL, clean_environment
         target = self.start_target(script="steady.py")
         client = Child([SBUMPCTL, "--endpoint", self.daemon.endpoint, "attach", "--pid", str(target.pid), "--target",
                         "*steady.py:step", "--interval", "50ms"], env=clean_environment())
@@ -283,7 +283,6 @@ class ContractTest(Case):
         self.assertEqual(self.daemon.ctl("version", "--client").out.count("\n"), 1)
 
     def test_endpoint_from_the_environment(self):
-        from harness.daemon import run_client
         self.assertEqual(run_client(None, "list", env={"SBUMP_ENDPOINT": self.daemon.endpoint}).code, 0)
 
     def test_sessions_one_after_the_other(self):

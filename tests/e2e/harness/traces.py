@@ -1,6 +1,9 @@
 """What a session may have left in or around a process, looked for without asking the daemon."""
+import fcntl
 import os
 import pathlib
+
+LOCKS = "/run/lock/sbumpd"
 
 
 def _mapped_text(pid):
@@ -57,7 +60,24 @@ def trouble_of_threads(pid):
 
 def locks(pid):
     """Lock files that name the process."""
+    return [name for name in _lock_files() if name.startswith("%d-" % pid)]
+
+
+def held_locks(pid):
+    return [name for name in locks(pid) if _is_held(os.path.join(LOCKS, name))]
+
+
+def _lock_files():
     try:
-        return [name for name in os.listdir("/run/lock/sbumpd") if name.startswith("%d-" % pid)]
+        return os.listdir(LOCKS)
     except FileNotFoundError:
         return []
+
+
+def _is_held(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True

@@ -1,0 +1,248 @@
+"""kill -9 of the daemon at every step: the target lives and is right, and a new daemon cleans up.
+
+Where a moment cannot be met from outside, strace kills the daemon as it enters its Nth system call of a
+kind, for N = 1, 2, 3, ... until it lives through the whole step.
+"""
+import glob
+import os
+import signal
+import sys
+import time
+
+from harness import traces
+from harness.case import Case, each_mechanism, main
+from harness.child import Child
+from harness.session import calls_by_name
+
+MOST_STEPS = 20
+
+
+class DaemonKilledTest(Case):
+    @classmethod
+    def setUpClass(cls):
+        pass  # each case kills its own
+
+    def setUp(self):
+        super().setUp()
+        self.state_dir = self.scratch + "/state"
+
+    def strace(self, daemon, call, number):
+        """From now on each thread of the daemon dies at its `number`th `call`, and takes the daemon with it."""
+        tracer = Child(["/usr/bin/strace", "-f", "-qq", "-o", self.scratch + "/strace", "-e", "trace=" + call, "-e",
+                        "inject=%s:signal=SIGKILL:when=%d" % (call, number), "-p", str(daemon.pid)])
+        self.addCleanup(tracer.kill)
+        self.eventually(lambda: _all_traced(daemon.pid, tracer.pid), 10, "strace on each thread")
+        return tracer
+
+    def assert_harmless(self, target):
+        """With the daemon dead and before a new one has cleaned up."""
+        self.eventually(lambda: traces.changed_text(target.pid) == [], 2, "the probes' end")
+        self.assertEqual(traces.trouble_of_threads(target.pid), [])
+        self.assertTrue(target.alive())
+
+    def assert_recovered(self, target, attach_again=True):
+        """A new daemon on the same state directory: nothing armed, no journal, and it can attach."""
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        self.assertEqual(daemon.journals(), [], daemon.log)
+        self.assert_nothing_left(target, daemon, after_kill=True)
+        if attach_again:
+            answer = target.ask("run", 20, 1)
+            target.ask("take_counts")
+            session = self.attach(target, "--target", "*/calls.py:*", daemon=daemon)
+            self.assertEqual(target.ask("run", 20, 1), answer)
+            own = target.ask("take_counts")
+            last = session.finish()
+            calls = calls_by_name(last)
+            self.assertEqual({name: calls.get(name, 0) for name in own}, own)
+            self.assert_clean_proof(last)
+            self.assert_nothing_left(target, daemon)
+        daemon.clean_up()
+
+    @each_mechanism
+    def test_in_mid_hit(self, python):
+        """8 threads, each in a delay of 10 ms or waiting for the one that is."""
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        target = self.start_target(python)
+        answer = target.ask("run", 60, 8)
+        session = self.attach(target, "--target", "*/calls.py:*", "--delay", "10ms", daemon=daemon)
+        target.send("run", 60, 8)
+        time.sleep(0.5)
+        daemon.kill()
+        self.assertNotEqual(session.child.wait(), 0)
+        self.assertEqual(target.answer(10), answer)
+        self.assert_harmless(target)
+        self.assertTrue(target.ask("armed_code"), "there was nothing to clean up")
+        self.assertEqual(target.ask("run", 60, 8), answer)
+        self.assert_recovered(target)
+        self.assert_ends_well(target)
+
+    def die_at(self, python, call, number):
+        """Kills the daemon at a step of an attach to a busy target. False where it lived through it."""
+        self.state_dir = "%s/%s-%d" % (self.scratch, call, number)
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        target = self.start_target(python)
+        answer = target.ask("run", 600, 2)
+        tracer = self.strace(daemon, call, number)
+        target.send("run", 600, 2)
+        session = self.start_attach(target, "--target", "*/calls.py:add", "--target", "*/calls.py:Shape.area", daemon=daemon)
+        self.eventually(lambda: session.child.process.poll() is not None or
+                        any(update["state"] == "ACTIVE" for update in session.updates), 20, "an end or ACTIVE")
+        self.assertEqual(target.answer(20), answer)
+        self.assertEqual(target.ask("run", 600, 2), answer)  # what is armed on its first call
+        died = session.child.process.poll() is not None or self.end_traced(session, daemon)
+        if died:
+            daemon.child.wait(10)
+        else:
+            tracer.process.terminate()
+            tracer.wait(10)
+            daemon.stop()
+        self.assert_harmless(target)
+        self.assertEqual(target.ask("run", 600, 2), answer)
+        self.assert_recovered(target, attach_again=number % 4 == 1)
+        self.assert_ends_well(target)
+        tracer.kill()
+        daemon.clean_up()
+        return died
+
+    def end_traced(self, session, daemon):
+        session.child.send_signal(signal.SIGINT)
+        self.eventually(lambda: session.child.process.poll() is not None, 20, "the session's end")
+        return daemon.child.process.poll() is not None or session.code != 0
+
+    def die_at_each(self, python, call):
+        number, died = 1, True
+        while died:
+            with self.subTest(call=call, number=number):
+                died = self.die_at(python, call, number)
+            number += died
+            self.assertLess(number, MOST_STEPS, "the daemon makes too many calls of " + call)
+        print("died at %d calls of %s" % (number - 1, call), end=" ", file=sys.stderr)
+        self.assertGreater(number, 1, "the daemon was never killed at %s: %s" % (call, _last_lines(self.scratch)))
+
+    @each_mechanism
+    def test_at_each_write(self, python):
+        """Journal, armed fields, the marks before and after the bump, disarming."""
+        self.die_at_each(python, "pwrite64")
+
+    @each_mechanism
+    def test_at_the_bump(self, python):
+        if python.version < (3, 12):
+            self.skipTest("only 3.12 and later have a version to bump")
+        self.die_at_each(python, "process_vm_writev")
+
+    @each_mechanism
+    def test_at_each_step_of_the_stop(self, python):
+        """Seizing, interrupting, letting go: the kernel lets go of what the dead one held."""
+        self.die_at_each(python, "ptrace")
+
+    @each_mechanism
+    def test_in_the_walk(self, python):
+        self.assertTrue(self.die_at(python, "pread64", 20))
+        self.assertTrue(self.die_at(python, "pread64", 60))
+
+    @each_mechanism
+    def test_at_each_link(self, python):
+        self.die_at_each(python, "perf_event_open")
+
+    def test_as_the_journal_goes(self):
+        self.assertTrue(self.die_at(self.python, "unlink", 1))
+
+    @each_mechanism
+    def test_in_mid_hold(self, python):
+        """A thread waits for the daemon's word on a new code object, which never comes."""
+        number = 1
+        while self.die_in_hold(python, number):
+            number += 1
+            self.assertLess(number, 10)
+        self.assertGreater(number, 1, _last_lines(self.scratch))
+
+    def die_in_hold(self, python, number):
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        target = self.start_target(python, "births.py")
+        expected, _ = target.ask("born", "other.py", 1500)
+        session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
+        tracer = self.strace(daemon, "pwrite64", number)
+        begin = time.monotonic()
+        answer, own = target.ask("born", "born_a.py", 1500)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertEqual((answer, own["plain"]), (expected, 1500))
+        died = daemon.child.process.poll() is not None
+        if died:
+            self.assertNotEqual(session.child.wait(), 0)
+        else:
+            died = self.end_traced(session, daemon)
+        if died:
+            daemon.child.wait(10)
+        self.assert_harmless(target)
+        tracer.kill()
+        daemon.clean_up()
+        self.assert_recovered(target, attach_again=False)
+        self.assert_ends_well(target)
+        return died
+
+    @each_mechanism
+    def test_while_sessions_come_and_go(self, python):
+        """Killed at a random moment of an attach or its end; the next daemon has to cope with what it finds."""
+        target = self.start_target(python)
+        answer = target.ask("run", 30, 2)
+        for i in range(6):
+            daemon = self.start_daemon(state_dir=self.state_dir)
+            target.send("run", 30, 2)
+            session = self.start_attach(target, "--target", "*/calls.py:*", "--duration", "100ms", daemon=daemon)
+            time.sleep(0.5 * i / 6)
+            daemon.kill()
+            session.child.wait(10)
+            self.assertEqual(target.answer(20), answer)
+            self.assert_harmless(target)
+            daemon.clean_up()
+        self.assert_recovered(target)
+        self.assert_ends_well(target)
+
+    def test_a_new_daemon_removes_locks_that_nobody_holds(self):
+        """Here of a session that was killed before it had a journal."""
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        target = self.start_target()
+        self.strace(daemon, "fallocate", 1)  # before the first line of the journal
+        self.start_attach(target, "--target", "*/calls.py:*", daemon=daemon).child.wait(10)
+        daemon.child.wait(10)
+        for name in daemon.journals():
+            os.unlink(os.path.join(self.state_dir, "journal", name))
+        self.assertEqual((len(traces.locks(target.pid)), traces.held_locks(target.pid)), (1, []))
+        again = self.start_daemon(state_dir=self.state_dir)
+        self.assertEqual(traces.locks(target.pid), [])
+        self.assert_nothing_left(target, again)
+        self.assert_ends_well(target)
+
+    def test_the_target_dies_before_the_new_daemon_comes(self):
+        daemon = self.start_daemon(state_dir=self.state_dir)
+        target = self.start_target()
+        self.attach(target, "--target", "*/calls.py:*", daemon=daemon)
+        daemon.kill()
+        self.assertEqual(len(daemon.journals()), 1)
+        self.assert_ends_well(target)
+        again = self.start_daemon(state_dir=self.state_dir)
+        self.assertEqual(again.journals(), [])
+        self.assertIn("gone=1", again.log)
+
+
+def _all_traced(pid, tracer):
+    for path in glob.glob("/proc/%d/task/*/status" % pid):
+        try:
+            with open(path) as status:
+                if "TracerPid:\t%d\n" % tracer not in status.read():
+                    return False
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return True
+
+
+def _last_lines(directory):
+    path = os.path.join(directory, "strace")
+    if not os.path.exists(path):
+        return "no strace"
+    with open(path, errors="replace") as file:
+        return file.read()[-1500:]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""The daemon as a service: its end by SIGTERM, its rights, its state directory, its listeners."""
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+from harness import traces
+from harness.case import Case, each_mechanism, main
+from harness.child import Child
+from harness.daemon import SBUMPD, clean_environment, run_client
+
+PERMISSION, UNREACHABLE, LIMIT = 6, 9, 12
+
+
+class StopTest(Case):
+    @each_mechanism
+    def test_sigterm_disarms_all_sessions(self, python):
+        daemon = self.start_daemon()
+        targets = [self.start_target(python, "steady.py") for _ in range(3)]
+        sessions = []
+        for target in targets:
+            target.ask("start", 2, 0.0)
+            sessions.append(self.attach(target, "--target", "*steady.py:step", "--delay", "1ms", daemon=daemon))
+        self.assertEqual(daemon.stop(), 0, daemon.log)
+        for session, target in zip(sessions, targets):
+            last = session.wait_end()
+            self.assertEqual((session.code, last["end"]["reason"]), (UNREACHABLE, "daemon shutting down"))
+            self.assert_clean_proof(last)
+            target.ask("finish")
+            self.assert_nothing_left(target, daemon)
+            self.assert_ends_well(target)
+        self.assertFalse(os.path.exists(daemon.socket))
+
+    def test_sigint_as_sigterm(self):
+        daemon = self.start_daemon()
+        daemon.child.send_signal(signal.SIGINT)
+        self.assertEqual(daemon.child.wait(), 0)
+
+    def test_sigterm_during_an_attach(self):
+        for i in range(5):
+            daemon = self.start_daemon()
+            target = self.start_target(script="steady.py")
+            session = self.start_attach(target, "--target", "*:*", daemon=daemon)
+            time.sleep(0.25 * i / 5)
+            self.assertEqual(daemon.stop(), 0, daemon.log)
+            session.child.wait(10)
+            self.assert_nothing_left(target, daemon)
+            self.assert_ends_well(target)
+
+
+class RightsTest(Case):
+    def refused_attach(self, prefix, state_dir):
+        daemon = self.start_daemon(prefix=prefix, state_dir=state_dir)
+        target = self.start_target(script="steady.py")
+        answer = daemon.ctl("attach", "--pid", target.pid, "--target", "*steady.py:step")
+        self.assert_refused(answer, PERMISSION)
+        self.assertRegex(answer.err, "CAP_[A-Z_]+|root")
+        doctor = daemon.ctl("doctor", "--pid", target.pid)
+        self.assertEqual(doctor.code, PERMISSION, doctor)
+        self.assertIn("CAP_BPF", doctor.out)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+        self.assertEqual(daemon.stop(), 0, daemon.log)
+
+    def test_root_without_capabilities(self):
+        self.refused_attach(["/usr/bin/setpriv", "--bounding-set=-all", "--inh-caps=-all"], self.scratch + "/state")
+
+    def test_another_user(self):
+        """nobody, who may not even enter root's directories: hence the copy and the directories."""
+        os.chmod(self.scratch, 0o755)
+        binary = shutil.copy(SBUMPD, self.scratch + "/sbumpd")
+        state_dir = self.scratch + "/state"
+        os.mkdir(state_dir, 0o700)
+        os.chown(state_dir, 65534, 65534)
+        # The socket's directory belongs to root; nobody may write there for this test.
+        prefix = ["/bin/sh", "-c", 'chmod 777 "$(dirname "${3#unix:}")"; shift; exec /usr/bin/setpriv --reuid 65534 '
+                  '--regid 65534 --clear-groups %s "$@"' % binary, "sh"]
+        self.refused_attach(prefix, state_dir)
+
+
+class StateDirectoryTest(Case):
+    def mount(self, kilobytes):
+        directory = self.scratch + "/small"
+        os.mkdir(directory)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk,mode=0700" % kilobytes, "none", directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
+        return directory
+
+    def fill(self, directory):
+        with open(directory + "/filler", "wb", 0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+
+    def test_full(self):
+        directory = self.mount(16)
+        daemon = self.start_daemon(state_dir=directory)
+        self.fill(directory)
+        target = self.start_target(script="steady.py")
+        answer = daemon.ctl("attach", "--pid", target.pid, "--target", "*steady.py:step")
+        self.assertIn(answer.code, (1, LIMIT, 13), answer)
+        self.assertIn("--state-dir", answer.err)
+        self.assert_nothing_left(target, daemon)
+        os.unlink(directory + "/filler")
+        self.assert_ends_well(target)
+
+    def test_full_in_mid_session(self):
+        """What cannot be journalled is not armed, and is said; the rest goes on."""
+        directory = self.mount(1024)
+        daemon = self.start_daemon(state_dir=directory)
+        target = self.start_target(script="births.py")
+        session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
+        self.fill(directory)
+        total = 0
+        for i in range(1500):
+            answer, _ = target.ask("born", "born_%d.py" % i, 12)
+            total += answer
+        expected, _ = target.ask("born", "other.py", 12)
+        self.assertEqual(total, 1500 * expected)
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        short = [row for row in last["targets"] if row["calls"] != 12]
+        if len(last["targets"]) < 1500 or short:
+            self.assertTrue(last["inexact"] or all(row["blocked"] for row in short), (last["skipped"], short[:3]))
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+
+    def test_created_private(self):
+        daemon = self.start_daemon(state_dir=self.scratch + "/new")
+        self.assertEqual(stat.S_IMODE(os.stat(daemon.state_dir).st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(os.stat(daemon.socket).st_mode), 0o600)
+
+    def test_writable_by_others_is_refused(self):
+        """Journals say what is written into processes."""
+        directory = self.scratch + "/open"
+        os.mkdir(directory)
+        os.chmod(directory, 0o777)
+        daemon = self.start_daemon(state_dir=directory, wait=False)
+        self.assertEqual(daemon.child.wait(), 1)
+        self.assertIn(directory, daemon.log)
+
+    def test_a_broken_journal_does_no_harm(self):
+        target = self.start_target(script="steady.py")
+        daemon = self.start_daemon()
+        journals = daemon.state_dir + "/journal"
+        self.attach(target, "--target", "*steady.py:step", daemon=daemon).finish()
+        daemon.stop()
+        for name, text in (("%d-1" % target.pid, "not a journal\n"), ("%d-2" % target.pid, ""),
+                           ("7-7", "sbump-journal 1 pid=7 start_ticks=7 boot_id=none\narm code=0x1\n")):
+            with open(os.path.join(journals, name), "w") as file:
+                file.write(text)
+        again = self.start_daemon(state_dir=daemon.state_dir)
+        session = self.attach(target, "--target", "*steady.py:step", daemon=again)
+        target.ask("call", "step", 5)
+        last = session.finish()
+        self.assertEqual([row["calls"] for row in last["targets"]], [5])
+        self.assert_clean_proof(last)
+        for name in os.listdir(journals):
+            os.unlink(os.path.join(journals, name))
+        self.assert_nothing_left(target, again)
+        self.assert_ends_well(target)
+
+
+class ListenersTest(Case):
+    def test_two_listeners(self):
+        endpoints = ["unix:%s/%d.sock" % (self.scratch, i) for i in range(2)]
+        daemon = Child([SBUMPD, "--listen", endpoints[0], "--listen", endpoints[1], "--state-dir", self.scratch + "/st"],
+                       death_signal=signal.SIGTERM, env=clean_environment())
+        self.addCleanup(daemon.kill)
+        self.eventually(lambda: all(os.path.exists(one[5:]) for one in endpoints), 5, "both sockets")
+        for endpoint in endpoints:
+            self.assertEqual(run_client(endpoint, "list").code, 0)
+        daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_config_file(self):
+        config = self.write("sbumpd.conf", 'listen = "unix:%s/c.sock"\nstate-dir = "%s/st"\n' % (self.scratch,
+                                                                                               self.scratch))
+        daemon = Child([SBUMPD, "--config", config], death_signal=signal.SIGTERM, env=clean_environment())
+        self.addCleanup(daemon.kill)
+        self.eventually(lambda: os.path.exists(self.scratch + "/c.sock"), 5, "the socket")
+        self.assertEqual(run_client("unix:%s/c.sock" % self.scratch, "list").code, 0)
+        daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+        bad = self.write("bad.conf", "no-such-flag = 1\n")
+        daemon = Child([SBUMPD, "--config", bad], death_signal=signal.SIGTERM, env=clean_environment())
+        self.addCleanup(daemon.kill)
+        self.assertNotEqual(daemon.wait(), 0)
+
+    def test_a_socket_that_a_killed_daemon_left(self):
+        daemon = self.start_daemon()
+        daemon.kill()
+        self.assert_refused(daemon.ctl("list"), UNREACHABLE, daemon.endpoint)
+        again = Child([SBUMPD, "--listen", daemon.endpoint, "--state-dir", daemon.state_dir],
+                      death_signal=signal.SIGTERM, env=clean_environment())
+        self.addCleanup(again.kill)
+        self.eventually(lambda: daemon.ctl("list").code == 0, 5, "a new daemon on the old socket")
+        again.send_signal(signal.SIGTERM)
+        self.assertEqual(again.wait(), 0)
+
+    def test_a_socket_in_use_is_not_taken_over(self):
+        second = Child([SBUMPD, "--listen", self.daemon.endpoint, "--state-dir", self.scratch + "/st"],
+                       death_signal=signal.SIGTERM, env=clean_environment())
+        self.addCleanup(second.kill)
+        self.assertNotEqual(second.wait(10), 0)
+        self.assertEqual(self.daemon.ctl("list").code, 0)
+        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+
+
+if __name__ == "__main__":
+    main()
