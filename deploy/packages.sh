@@ -24,7 +24,7 @@ BUILD=(
 )
 TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev libclang-rt-14-dev
-  clang-format-14 shellcheck groff-base man-db procps systemd
+  clang-format-14 shellcheck groff-base man-db procps strace systemd
 )
 DEB=(dpkg-dev)
 
