@@ -43,6 +43,7 @@ has_all_files() {
 sizes_are_sensible() {
   local program
   for program in sbin/sbumpd bin/sbumpctl; do
+    [[ -s $1/$program ]] || return 1
     [[ $(stat -c %s "$1/$program") -lt 20000000 ]] || return 1
     ! readelf -SW "$1/$program" | grep -q ' \.debug_info ' || return 1
   done
