@@ -274,6 +274,25 @@ class ContractTest(Case):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    @each_interpreter
+    def test_a_stop_is_bounded_and_what_it_left_out_is_said(self, python):
+        target = self.start_target(python, "calls.py")
+        answer = target.ask("run", 50, 2)
+        target.ask("take_counts")
+        session = self.attach(target, "--target", "*/calls.py:*", "--max-stop", "2ms")
+        self.assertEqual(target.ask("run", 50, 2), answer)
+        own = target.ask("take_counts")
+        last = session.finish()
+        self.assertLess(last["times"]["longest_stop_ns"], 30_000_000)
+        calls = {row["qualname"]: row["calls"] for row in last["targets"]}
+        if calls != {**calls, **own}:
+            warnings = " ".join(sum((update["warnings"] for update in session.updates), []))
+            self.assertIn("incomplete", warnings)
+            self.assertTrue(last["inexact"])
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_version(self):
         answer = self.daemon.ctl("version")
         self.assertEqual(answer.code, 0, answer)

@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness import traces
-from harness.case import Case, each_mechanism, main
+from harness.case import Case, each_mechanism, each_with_monitoring, main
 from harness.child import Child
 from harness.session import calls_by_name
 
@@ -124,10 +124,8 @@ class DaemonKilledTest(Case):
         """Journal, armed fields, the marks before and after the bump, disarming."""
         self.die_at_each(python, "pwrite64")
 
-    @each_mechanism
+    @each_with_monitoring
     def test_at_the_bump(self, python):
-        if python.version < (3, 12):
-            self.skipTest("only 3.12 and later have a version to bump")
         self.die_at_each(python, "process_vm_writev")
 
     @each_mechanism

@@ -1,4 +1,5 @@
 """One `sbumpctl attach` or `watch` with --format json, read while it runs."""
+import json
 import signal
 import time
 
@@ -40,10 +41,14 @@ class Session:
     def __init__(self, daemon, *arguments, command="attach", env=None):
         self.child = Child([SBUMPCTL, "--endpoint", daemon.endpoint, command, *map(str, arguments),
                             "--format", "json"], env=clean_environment(env))
+        self._updates = []
 
     @property
     def updates(self):
-        return [with_numbers(message) for message in self.child.messages()]
+        lines = self.child.output.lines
+        while len(self._updates) < len(lines):
+            self._updates.append(with_numbers(json.loads(lines[len(self._updates)][1])))
+        return self._updates
 
     def wait_for(self, wanted, seconds=20):
         """The first update that `wanted` holds for."""
@@ -51,7 +56,7 @@ class Session:
         number = 0
         while True:
             self.child.output.wait_for(number, max(limit - time.monotonic(), 0.01))
-            updates = self.updates
+            updates = list(self.updates)
             for update in updates[number:]:
                 if wanted(update):
                     return update
