@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "daemon/match/code_name.h"
@@ -10,11 +12,14 @@
 
 namespace sbump {
 
-// Immutable once built; safe to use from several threads.
+// Immutable once built; safe to use from several threads. Not to be copied: it indexes its own
+// patterns. Patterns without globs cost one lookup together, however many there are.
 class TargetList {
  public:
   // With `paths_only`, module parts (of excludes as well) take file names only.
   TargetList(std::vector<Pattern> patterns, std::vector<Pattern> excludes, bool paths_only);
+  TargetList(const TargetList&) = delete;
+  TargetList& operator=(const TargetList&) = delete;
 
   // The first pattern that takes the code object: it owns the row, and its overrides count.
   // nullopt where none does, or where an exclude does.
@@ -28,7 +33,6 @@ class TargetList {
 
   // False: no pattern takes any code of this file, whatever its qualname.
   bool AnyTakesModule(const CodeName& name) const;
-
   // False: only file names matter, dotted module names do not.
   bool AnyTakesDottedNames() const;
 
@@ -37,9 +41,26 @@ class TargetList {
   bool paths_only() const { return paths_only_; }
 
  private:
-  std::vector<Pattern> patterns_;
-  std::vector<Pattern> excludes_;
-  bool paths_only_;
+  // The patterns with one module part.
+  struct Group {
+    std::unordered_map<std::string_view, std::vector<size_t>> by_qualname;  // without globs
+    std::vector<size_t> others;
+  };
+
+  struct GlobGroup {
+    const Glob* module = nullptr;
+    Group group;
+  };
+
+  // Of all patterns whose module part takes it.
+  std::vector<const Group*> GroupsOf(const CodeName& name) const;
+
+  const std::vector<Pattern> patterns_;
+  const std::vector<Pattern> excludes_;
+  const bool paths_only_;
+  // By the text of the module part.
+  std::unordered_map<std::string_view, Group> plain_groups_;
+  std::unordered_map<std::string_view, GlobGroup> glob_groups_;
 };
 
 }  // namespace sbump
