@@ -15,7 +15,7 @@ namespace sbump {
 
 // Interpreters have four to six PT_LOAD segments; the bound is for hostile files.
 inline constexpr size_t kMaxLoadSegments = 64;
-inline constexpr uint64_t kMaxElfFileBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxElfFileBytes = uint64_t{256} << 20;
 
 class ElfImage {
  public:

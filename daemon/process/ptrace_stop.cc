@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <future>
 #include <system_error>
@@ -43,6 +44,7 @@ class PtraceStop::Tracer {
     thread_.join();
   }
 
+  bool expired() const { return expired_; }
   size_t thread_count() const { return thread_count_; }
   uint64_t stopped_since_ns() const { return stopped_since_ns_; }
 
@@ -61,11 +63,13 @@ class PtraceStop::Tracer {
     stopped_since_ns_ = sweep.stopped_since_ns();
     stopped.set_value(std::move(status));  // `process` and `stopped` may be gone from here on
     if (!ok) return;
-    release_.get_future().wait();
+    const auto longest = std::chrono::nanoseconds(deadline_ns + kGraceNs - MonotonicNs());
+    expired_ = release_.get_future().wait_for(longest) == std::future_status::timeout;
     sweep.DetachAll();
   }
 
   std::promise<void> release_;
+  std::atomic<bool> expired_ = false;
   std::thread thread_;
   size_t thread_count_ = 0;
   uint64_t stopped_since_ns_ = 0;
@@ -86,6 +90,7 @@ PtraceStop::~PtraceStop() = default;
 void PtraceStop::Resume() {
   if (tracer_ != nullptr) tracer_->Release();
 }
+bool PtraceStop::Expired() const { return tracer_->expired(); }
 size_t PtraceStop::thread_count() const { return tracer_->thread_count(); }
 uint64_t PtraceStop::stopped_since_ns() const { return tracer_->stopped_since_ns(); }
 

@@ -34,6 +34,12 @@ class PtraceStop {
   // stopped by SIGSTOP before stays stopped. Safe to call twice.
   void Resume();
 
+  // True once the process was let go without Resume(), because the stop lasted kGraceNs beyond its
+  // limit: its owner was kept busy, by a page that never comes for instance. Nothing may be written
+  // then.
+  bool Expired() const;
+  static constexpr uint64_t kGraceNs = 1'000'000'000;
+
   size_t thread_count() const;
   // CLOCK_MONOTONIC ns at which the first thread was interrupted.
   uint64_t stopped_since_ns() const;
