@@ -180,8 +180,8 @@ static __always_inline bool task_must_go(void) {
 }
 
 /* Under preempt=none a BPF loop lets nobody else run on its CPU; get_user_pages() holds a
- * cond_resched(). The page at the instruction pointer is resident by construction: the probe's own
- * breakpoint was just executed from it.
+ * cond_resched(). The page at the instruction pointer was just executed from, or, at a return
+ * probe, is about to be.
  */
 static __always_inline void let_others_run(__u64 ip) {
   __u64 unused;
@@ -235,7 +235,8 @@ static __always_inline __u64 spin_until(__u64 now_ns, __u64 deadline_ns, __u64 i
 
 /* ---- Telling the daemon, and holding the thread until it answers ---- */
 
-static __always_inline bool tell(enum sb_event_kind kind, __u64 code, __u64 sequence, __u32 hold) {
+static __always_inline bool tell(enum sb_event_kind kind, __u64 code, __u32 fingerprint,
+                                 __u64 sequence, __u32 hold) {
   struct sb_event* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
   if (!event) {
@@ -247,6 +248,8 @@ static __always_inline bool tell(enum sb_event_kind kind, __u64 code, __u64 sequ
   event->at_ns = bpf_ktime_get_ns();
   event->kind = kind;
   event->hold = hold;
+  event->fingerprint = fingerprint;
+  event->pad = 0;
   if (hold != SB_NOT_HELD)
     bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
   else /* the daemon looks now and then */
@@ -262,7 +265,7 @@ struct wait {
   __u64 ip;
   __u32 hold;
   bool answered;
-  bool gave_up;
+  bool claimed;
 };
 
 static long wait_once(__u32 i, struct wait* wait) {
@@ -272,23 +275,22 @@ static long wait_once(__u32 i, struct wait* wait) {
     wait->answered = true;
     return 1;
   }
-  if (*(volatile __u32*)&control.abort || bpf_ktime_get_ns() >= wait->deadline_ns) {
-    wait->gave_up = true;
-    return 1;
-  }
+  if (bpf_ktime_get_ns() >= wait->deadline_ns) return 1;
+  if (!wait->claimed && *(volatile __u32*)&control.abort) return 1;
   if ((i & 127) == 127) {
-    if (task_must_go()) {
-      wait->gave_up = true;
-      return 1;
-    }
+    if (!wait->claimed && task_must_go()) return 1;
     let_others_run(wait->ip);
   }
   return 0;
 }
 
+static __always_inline void leave(__u32 hold) {
+  *(volatile __u64*)&holds[hold & (SB_HOLDS - 1)].owner = 0;
+}
+
 /* Fails open: whatever goes wrong, the thread goes on, at the latest after config.hold_limit_ns. */
-static __always_inline bool tell_and_hold(struct pt_regs* ctx, enum sb_event_kind kind,
-                                          __u64 code) {
+static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kind kind, __u64 code,
+                                          __u32 fingerprint) {
   __u64 sequence = __sync_fetch_and_add(&next_sequence, 1) + 1;
   struct wait wait = {
       .sequence = sequence,
@@ -306,15 +308,26 @@ static __always_inline bool tell_and_hold(struct pt_regs* ctx, enum sb_event_kin
   }
   if (wait.hold == SB_NOT_HELD) {
     skip(SB_SKIP_HOLDS_BUSY);
-    tell(kind, code, sequence, SB_NOT_HELD);
-    return false;
+    tell(kind, code, fingerprint, sequence, SB_NOT_HELD);
+    return;
   }
-  if (tell(kind, code, sequence, wait.hold)) {
+  if (!tell(kind, code, fingerprint, sequence, wait.hold)) {
+    leave(wait.hold);
+    return;
+  }
+  bpf_loop(1 << 23, wait_once, &wait, 0);
+  if (!wait.answered && __sync_val_compare_and_swap(&holds[wait.hold & (SB_HOLDS - 1)].owner,
+                                                    sequence, 0) == sequence) {
+    skip(SB_SKIP_HOLD_TIMEOUT);
+    return;
+  }
+  if (!wait.answered) {
+    wait.claimed = true;
+    wait.deadline_ns = bpf_ktime_get_ns() + SB_CLAIM_LIMIT_NS;
     bpf_loop(1 << 23, wait_once, &wait, 0);
     if (!wait.answered) skip(SB_SKIP_HOLD_TIMEOUT);
   }
-  *(volatile __u64*)&holds[wait.hold & (SB_HOLDS - 1)].owner = 0;
-  return wait.answered;
+  leave(wait.hold);
 }
 
 /* ---- The hit ---- */
@@ -406,10 +419,12 @@ static __always_inline void count_and_delay(struct pt_regs* ctx, __u32 index, __
   delay(ctx, slot, call, now_ns);
 }
 
-static __always_inline bool is_first_unit(__u64 code, __u64 unit) {
+/* Of a code object without a verdict: whether this is the start of a call. */
+static __always_inline bool is_call(__u64 code, __u64 unit) {
   __s32 firsttraceable;
 
-  if (config.arming == SB_ARMING_OPCACHE_FLAG) return true;
+  if (config.arming == SB_ARMING_OPCACHE_FLAG)
+    return starts_call_opcache_flag(SB_VERDICT_GENERATOR);
   if (!read_user(&firsttraceable, sizeof(firsttraceable), code + config.co_firsttraceable))
     return true;
   return unit == code + config.co_code_adaptive + 2 * (__s64)firsttraceable;
@@ -420,13 +435,13 @@ static __always_inline void count_pending(__u64 code, __u32 fingerprint) {
   struct sb_pending fresh = {.calls = 1, .fingerprint = fingerprint};
   struct sb_pending* known = bpf_map_lookup_elem(&pending, &code);
 
-  if (known) {
+  if (known && known->fingerprint == fingerprint) {
     __sync_fetch_and_add(&known->calls, 1);
     return;
   }
   if (bpf_map_update_elem(&pending, &code, &fresh, BPF_NOEXIST) == 0) return;
   known = bpf_map_lookup_elem(&pending, &code);
-  if (known)
+  if (known && known->fingerprint == fingerprint)
     __sync_fetch_and_add(&known->calls, 1);
   else
     skip(SB_SKIP_PENDING_FULL);
@@ -459,6 +474,7 @@ struct str_head {
   __u32 state;
   __u32 pad;
 };
+#define OB_TYPE_OFFSET 8
 #define STR_HEAD_OFFSET 16
 #define STR_COMPACT_ASCII ((1u << 5) | (1u << 6))
 
@@ -489,6 +505,18 @@ static __always_inline bool can_match(__u64 code) {
   return file == 0 || !bpf_map_lookup_elem(&unwanted_files, &file);
 }
 
+/* The self-check of the site: what is taken for a code object must be one. */
+static __always_inline bool is_code(__u64 object) {
+  __u64 type;
+
+  if (!read_user(&type, sizeof(type), object + OB_TYPE_OFFSET)) {
+    skip(SB_SKIP_UNREADABLE);
+    return false;
+  }
+  if (type != config.code_type_addr) skip(SB_SKIP_NOT_CODE);
+  return type == config.code_type_addr;
+}
+
 /* Asks the daemon about a code object that is in no map. Afterwards it is in the map if there was
  * an answer. */
 static __always_inline void introduce(struct pt_regs* ctx, __u64 code, __u32 fingerprint) {
@@ -498,9 +526,10 @@ static __always_inline void introduce(struct pt_regs* ctx, __u64 code, __u32 fin
       .flags = SB_VERDICT_DISMISSED,
   };
 
+  if (!is_code(code)) return;
   if (can_match(code) ||
       bpf_map_update_elem(&verdicts, &code, &dismissal, BPF_NOEXIST) == -7 /* E2BIG */)
-    tell_and_hold(ctx, SB_EVENT_FIRST_SIGHT, code);
+    tell_and_hold(ctx, SB_EVENT_FIRST_SIGHT, code, fingerprint);
   else
     __sync_fetch_and_add(&dismissed, 1);
 }
@@ -535,7 +564,7 @@ int sb_hit(struct pt_regs* ctx) {
     introduce(ctx, code, fingerprint);
     verdict = find_verdict(code, fingerprint);
     if (!verdict) {
-      if (is_first_unit(code, unit)) count_pending(code, fingerprint);
+      if (is_call(code, unit)) count_pending(code, fingerprint);
       return 0;
     }
   }
@@ -544,7 +573,7 @@ int sb_hit(struct pt_regs* ctx) {
   if (slot == SB_NO_SLOT) return 0;
   if (config.arming == SB_ARMING_OPCACHE_FLAG) {
     /* A generator's resumption counts towards its counter as a call does. */
-    if (ready_to_arm(code)) tell_and_hold(ctx, SB_EVENT_ARM, code);
+    if (ready_to_arm(code)) tell_and_hold(ctx, SB_EVENT_ARM, code, fingerprint);
     if (!starts_call_opcache_flag(flags)) return 0;
   } else if (unit != verdict->unit_addr) {
     return 0;
@@ -600,7 +629,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
   if (!verdict)
     introduce(ctx, code, fingerprint);
   else if (verdict->slot != SB_NO_SLOT && !is_armed(verdict->unit_addr))
-    tell_and_hold(ctx, SB_EVENT_ARM, code);
+    tell_and_hold(ctx, SB_EVENT_ARM, code, fingerprint);
   return 0;
 }
 
@@ -610,11 +639,13 @@ SEC("uprobe")
 int sb_dealloc(struct pt_regs* ctx) {
   __u64 code = ctx->rdi;
   struct sb_verdict* verdict = bpf_map_lookup_elem(&verdicts, &code);
+  __u32 fingerprint;
   bool is_known;
 
   if (!verdict) return 0;
   is_known = !(verdict->flags & SB_VERDICT_DISMISSED);
+  fingerprint = verdict->fingerprint;
   if (bpf_map_delete_elem(&verdicts, &code) == 0 && is_known)
-    tell(SB_EVENT_DEAD, code, 0, SB_NOT_HELD);
+    tell(SB_EVENT_DEAD, code, fingerprint, 0, SB_NOT_HELD);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "daemon/daemon.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
+#include <thread>
 
 #include "daemon/attach/calibration.h"
 #include "daemon/base/str_cat.h"
@@ -59,6 +62,40 @@ void Recover(const std::string& state_dir, InterpreterFileCache& files) {
        {"failed", result.failed}});
 }
 
+// What could not be undone at once (someone else traced the process) is tried again now and then.
+class RecoveryTimer {
+ public:
+  RecoveryTimer(ControlThread& control, const std::string& state_dir, InterpreterFileCache& files)
+      : control_(control), state_dir_(state_dir), files_(files), timer_(control.io()) {
+    Wait();
+  }
+
+ private:
+  void Wait() {
+    timer_.expires_after(std::chrono::seconds(10));
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      control_.PostWork([this] {
+        RetryRecovery(state_dir_, files_);
+        control_.Post([this] { Wait(); });
+      });
+    });
+  }
+
+  ControlThread& control_;
+  const std::string& state_dir_;
+  InterpreterFileCache& files_;
+  boost::asio::steady_timer timer_;
+};
+
+// Each session needs some thirty: the usual soft limit of 1024 is for select(2), which is not used.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // systemd's watchdog, when the unit asks for one: the control thread is alive.
 class Watchdog {
  public:
@@ -88,11 +125,15 @@ int RunDaemon(const DaemonOptions& options) {
     Log(LogLevel::kError, "cannot_start", {{"why", ToStd(status.message())}});
     return 1;
   }
+  RaiseFileLimit();
   InterpreterFileCache files;
   Recover(options.state_dir, files);
   ControlThread control;
-  SessionTable table(
-      {.files = &files, .state_dir = options.state_dir, .trap_cost_ns = Calibrate()});
+  std::mutex walk_turn;
+  SessionTable table({.files = &files,
+                      .walk_turn = &walk_turn,
+                      .state_dir = options.state_dir,
+                      .trap_cost_ns = Calibrate()});
   ControlService service(table, control);
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(options.listen, &service);
   if (!server.ok()) {
@@ -102,12 +143,15 @@ int RunDaemon(const DaemonOptions& options) {
   boost::asio::signal_set signals(control.io(), SIGTERM, SIGINT);
   Watchdog watchdog(control.io());
   auto keep_running = boost::asio::make_work_guard(control.io());
+  std::thread shutdown;
+  RecoveryTimer recovery(control, options.state_dir, files);
   signals.async_wait([&](const boost::system::error_code& error, int signal) {
     if (error) return;
     Log(LogLevel::kInfo, "stopping", {{"signal", signal}});
     sd_notify(0, "STOPPING=1");
-    // The streams need this thread for their last messages: wait elsewhere.
-    control.PostWork([&] {
+    // The streams need this thread for their last messages, and the workers may be busy: wait
+    // elsewhere.
+    shutdown = std::thread([&] {
       table.Shutdown();
       server->reset();
       control.Post([&] { control.io().stop(); });
@@ -117,6 +161,7 @@ int RunDaemon(const DaemonOptions& options) {
       {{"version", kVersion}, {"listen", options.listen.front()}, {"pid", getpid()}});
   sd_notify(0, "READY=1");
   control.io().run();
+  shutdown.join();
   control.JoinWorkers();
   Log(LogLevel::kInfo, "stopped", {});
   return 0;

@@ -21,6 +21,7 @@ struct sb_config {
   __u64 trap_cost_ns;  /* what a hit costs beside the program's own time; part of every dose */
   __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
   __u64 module_code_name;    /* sb_text_hash of "<module>" */
+  __u64 code_type_addr;      /* &PyCode_Type */
   __u32 arming;
   /* x86-64 register numbers at the site, as in daemon/cpython/sites.h. */
   __u8 code_register;
@@ -41,7 +42,7 @@ struct sb_config {
   __u32 ascii_data; /* of a compact ASCII str: its text */
   __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_config) == 88, "sb_config has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_config) == 96, "sb_config has no hidden padding");
 
 /* Written by the daemon at any time, read by the programs. */
 struct sb_control {

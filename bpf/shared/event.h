@@ -22,14 +22,24 @@ struct sb_event {
   __u64 sequence; /* write it to the hold's `answered` to let the thread go */
   __u64 at_ns;    /* CLOCK_MONOTONIC */
   __u32 kind;
-  __u32 hold; /* index into the holds, or SB_NOT_HELD */
+  __u32 hold;        /* index into the holds, or SB_NOT_HELD */
+  __u32 fingerprint; /* of the code object */
+  __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_event) == 32, "sb_event has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_event) == 40, "sb_event has no hidden padding");
 
-/* A thread that waits for the daemon. Free while `owner` is 0. */
+/* A thread that waits for the daemon. Free while `owner` is 0.
+ *
+ * The thread takes the hold by setting `owner` to its event's sequence, and leaves unanswered by
+ * setting it back to 0, both by compare-and-swap. The daemon, before it writes, claims the hold by
+ * setting SB_HOLD_CLAIMED in `owner`, by compare-and-swap too: from then on the thread stays until
+ * it is answered, or until SB_CLAIM_LIMIT_NS have passed because the daemon died.
+ */
 #define SB_HOLDS 8
+#define SB_HOLD_CLAIMED (1ull << 63)
+#define SB_CLAIM_LIMIT_NS 50000000ull
 struct sb_hold {
-  __u64 owner;    /* sequence of the event, set by compare-and-swap */
+  __u64 owner;
   __u64 answered; /* sequence of the last event that the daemon answered */
 };
 
@@ -40,7 +50,7 @@ struct sb_pending {
   __u32 pad;
 };
 
-/* Why something was not done. Counted; shown to the user in words (daemon/attach/skip_reason.cc).
+/* Why something was not done. Counted; shown to the user in words (SkipReasonText).
  */
 enum sb_skip {
   SB_SKIP_RING_FULL = 0,      /* the daemon could not be told */

@@ -76,12 +76,12 @@ absl::StatusOr<ArmingDecision> DecideInstrumented(const MemoryReader& memory, co
   if ((head.flags & kCoNoMonitoringEvents) != 0)
     return Blocked("CPython never instruments it (CO_NO_MONITORING_EVENTS)");
   SB_ASSIGN_OR_RETURN(CodeUnit unit, memory.ReadValue<CodeUnit>(head.unit));
-  if (!introduced) return ArmingDecision{.kind = Kind::kLater};
   const ArmedField field = UnitField(head, layout.opcode.resume, layout.opcode.instrumented_resume);
   // Instrumented by a tool of the process, or left by a killed daemon: hits come anyway. Undone
   // only if it is no tool's.
   if (unit.opcode == layout.opcode.instrumented_resume)
     return ArmingDecision{.kind = Kind::kWrite, .field = field};
+  if (!introduced) return ArmingDecision{.kind = Kind::kLater};
   if (unit.opcode != layout.opcode.resume && unit.opcode != layout.opcode.resume_other) {
     return Blocked(StrCat("its first unit is opcode ", int{unit.opcode}));
   }
@@ -120,6 +120,12 @@ bool IsArmed(const ArmedField& armed, int32_t value) {
   return armed.size == 4 ? value < 0 : value == armed.armed;
 }
 
+// Its memory is unmapped or holds no code object, or the process runs no more.
+bool IsGone(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kDataLoss ||
+         status.code() == absl::StatusCode::kNotFound;
+}
+
 RemoteAddr ExpectedField(const Interpreter& interpreter, const CodeHead& head) {
   const Layout& layout = interpreter.layout();
   return layout.arming == ArmingKind::kOpcacheFlag ? head.addr + layout.code.co_opcache_flag
@@ -145,21 +151,25 @@ absl::StatusOr<ArmingDecision> DecideArming(const MemoryReader& memory,
 
 DisarmingDecision DecideDisarming(const MemoryReader& memory, const Interpreter& interpreter,
                                   const ArmedField& armed) {
-  const auto leave = [](std::string why) {
-    return DisarmingDecision{.write = false, .field = {}, .why_not = std::move(why)};
+  const auto leave = [](std::string why) { return DisarmingDecision{.why_not = std::move(why)}; };
+  const auto unknown = [](const absl::Status& status) {
+    return DisarmingDecision{.unknown = true, .why_not = std::string(status.message())};
   };
   absl::StatusOr<CodeHead> head =
       ReadCodeHead(memory, interpreter.layout(), interpreter.code_type, armed.code);
-  if (!head.ok()) return leave("the code object is gone");
+  if (!head.ok()) {
+    return IsGone(head.status()) ? leave("the code object is gone") : unknown(head.status());
+  }
   if (head->fingerprint != armed.fingerprint || ExpectedField(interpreter, *head) != armed.field) {
     return leave("another code object is at its address");
   }
   absl::StatusOr<int32_t> value = ReadField(memory, armed);
-  if (!value.ok()) return leave("unreadable");
+  if (!value.ok()) return unknown(value.status());
   if (!IsArmed(armed, *value)) return leave("changed back already");
   absl::StatusOr<bool> safe = SafeToRestore(memory, interpreter, *head);
-  if (!safe.ok() || !*safe) return leave("instrumented by a tool of the process");
-  return DisarmingDecision{.write = true, .field = armed, .why_not = ""};
+  if (!safe.ok()) return unknown(safe.status());
+  if (!*safe) return leave("instrumented by a tool of the process");
+  return DisarmingDecision{.write = true, .field = armed};
 }
 
 absl::StatusOr<int32_t> ReadField(const MemoryReader& memory, const ArmedField& field) {

@@ -36,6 +36,7 @@ absl::StatusOr<ArmingDecision> DecideArming(const MemoryReader& memory,
 // left of it (the object is gone or was changed back). Validates the object anew.
 struct DisarmingDecision {
   bool write = false;
+  bool unknown = false;  // something could not be read: the field may still be armed
   ArmedField field;
   std::string why_not;
 };

@@ -78,6 +78,14 @@ absl::Status ParseLine(std::string_view line, JournalContents& contents) {
   return absl::DataLossError(StrCat("journal: unknown line: ", line.substr(0, 80)));
 }
 
+constexpr std::string_view kBumpBegin = "bump begin\n";
+
+std::string ArmLine(const ArmedField& field) {
+  return StrCat("arm code=", ToString(field.code), " field=", ToString(field.field),
+                " size=", field.size, " original=", field.original, " armed=", field.armed,
+                " fingerprint=", field.fingerprint, "\n");
+}
+
 }  // namespace
 
 std::string ReadBootId() {
@@ -87,22 +95,25 @@ std::string ReadBootId() {
   return id;
 }
 
+std::string Journal::PathOf(const std::string& state_dir, const TargetId& target) {
+  return StrCat(DirectoryOf(state_dir), "/", target.pid, "-", target.start_ticks);
+}
+
 absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target) {
   const std::string directory = DirectoryOf(state_dir);
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoStatus(errno, StrCat("mkdir ", directory));
-  const std::string path = StrCat(directory, "/", target.pid, "-", target.start_ticks);
+  const std::string path = PathOf(state_dir, target);
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) {
     return ErrnoStatus(errno, StrCat("pid ", target.pid, ": cannot create the journal ", path,
                                      ", and nothing is armed without one"));
   }
   Journal journal(std::move(file), path);
+  journal.header_ = StrCat(kMagic, " pid=", target.pid, " start_ticks=", target.start_ticks,
+                           " boot_id=", ReadBootId(), "\n");
   absl::Status status = journal.Reserve();
-  if (status.ok()) {
-    status = journal.Append(StrCat(kMagic, " pid=", target.pid, " start_ticks=", target.start_ticks,
-                                   " boot_id=", ReadBootId(), "\n"));
-  }
+  if (status.ok()) status = journal.Append(journal.header_);
   if (!status.ok()) {
     unlink(path.c_str());
     return Annotate(status,
@@ -124,35 +135,73 @@ absl::Status Journal::Reserve() {
 }
 
 absl::Status Journal::Append(std::string_view lines) {
+  uint64_t at = written_;
   while (!lines.empty()) {
-    const ssize_t n = pwrite(file_.get(), lines.data(), lines.size(), static_cast<off_t>(written_));
+    const ssize_t n = pwrite(file_.get(), lines.data(), lines.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
+    // What was half written is written over by the next lines.
     if (n <= 0) return ErrnoStatus(errno, StrCat("writing ", path_));
-    written_ += static_cast<uint64_t>(n);
+    at += static_cast<uint64_t>(n);
     lines.remove_prefix(static_cast<size_t>(n));
   }
+  written_ = at;
   return Reserve();
+}
+
+// The new file takes the old one's name in one step: at any moment there is a whole journal.
+absl::Status Journal::Compact() {
+  std::string text = header_;
+  for (const auto& [code, field] : live_) text += ArmLine(field);
+  if (bump_begun_) text += kBumpBegin;
+  compact_at_ = std::max<uint64_t>(kCompactBytes, 2 * text.size());
+  const std::string path = path_ + ".new";
+  Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return ErrnoStatus(errno, StrCat("creating ", path));
+  Journal fresh(std::move(file), path);
+  absl::Status status = fresh.Reserve();
+  if (status.ok()) status = fresh.Append(text);
+  if (status.ok() && rename(path.c_str(), path_.c_str()) != 0)
+    status = ErrnoStatus(errno, StrCat("renaming ", path));
+  if (!status.ok()) {
+    unlink(path.c_str());
+    return status;
+  }
+  file_ = std::move(fresh.file_);
+  written_ = fresh.written_;
+  reserved_ = fresh.reserved_;
+  return absl::OkStatus();
 }
 
 absl::Status Journal::WillArm(const std::vector<ArmedField>& fields) {
   std::string lines;
-  for (const ArmedField& f : fields) {
-    lines +=
-        StrCat("arm code=", ToString(f.code), " field=", ToString(f.field), " size=", f.size,
-               " original=", f.original, " armed=", f.armed, " fingerprint=", f.fingerprint, "\n");
-  }
-  return Append(lines);
+  for (const ArmedField& field : fields) lines += ArmLine(field);
+  SB_RETURN_IF_ERROR(Append(lines));
+  for (const ArmedField& field : fields) live_[field.code.value] = field;
+  return absl::OkStatus();
 }
 
-absl::Status Journal::WillBump() { return Append("bump begin\n"); }
-absl::Status Journal::DidBump() { return Append("bump done\n"); }
+absl::Status Journal::WillBump() {
+  bump_begun_ = true;
+  return Append(kBumpBegin);
+}
+
+absl::Status Journal::DidBump() {
+  bump_begun_ = false;
+  return Append("bump done\n");
+}
 
 void Journal::Died(RemoteAddr code) {
+  live_.erase(code.value);
   Append(StrCat("dead code=", ToString(code), "\n")).IgnoreError();
 }
 
+void Journal::Tidy() {
+  if (written_ >= compact_at_) Compact().IgnoreError();  // the long one is as good
+}
+
 absl::Status Journal::Remove() {
-  if (unlink(path_.c_str()) != 0) return ErrnoStatus(errno, StrCat("removing ", path_));
+  if (unlink(path_.c_str()) != 0 && errno != ENOENT)
+    return ErrnoStatus(errno, StrCat("removing ", path_));
   return absl::OkStatus();
 }
 
@@ -167,7 +216,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (!first) {
-      SB_RETURN_IF_ERROR(ParseLine(line, contents));
+      if (!ParseLine(line, contents).ok()) ++contents.bad_lines;
       continue;
     }
     first = false;

@@ -3,16 +3,18 @@
 // undone. Text lines, so that a person can read them; a last line without its end was never acted
 // on.
 //
-//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... interpreter=...
+//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=...
 //   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
 //   dead code=0x...
-//   bump interpreter=0x... version=0x...
+//   bump begin
+//   bump done
 //
 // Space for kReserveBytes more is always allocated beforehand, so that a full disk is found at
 // attach and not in a hold.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,15 @@ struct JournalContents {
   std::string boot_id;
   std::vector<ArmedField> fields;  // armed and not known to be dead
   bool bump_begun = false;         // a version bump may be half done
+  int bad_lines = 0;               // that could not be read, and were left out
 };
 
 class Journal {
  public:
   static constexpr uint64_t kReserveBytes = 256 * 1024;
+  // A process that makes and drops code objects all the time must not fill the disk: from this size
+  // on the file is rewritten without the dead.
+  static constexpr uint64_t kCompactBytes = 1024 * 1024;
 
   // Creates STATE_DIR/journal/PID-START (0600). kResourceExhausted when the disk is full,
   // kAlreadyExists when there is one already (recovery has not been possible).
@@ -56,12 +62,15 @@ class Journal {
   absl::Status DidBump();
   // Best effort: without it recovery re-validates a dead object and leaves it alone.
   void Died(RemoteAddr code);
+  // To be called now and then, not while a thread waits: shortens a long journal.
+  void Tidy();
 
   // Everything is undone: removes the file.
   absl::Status Remove();
   // Keeps the file for a later recovery.
   const std::string& path() const { return path_; }
 
+  static std::string PathOf(const std::string& state_dir, const TargetId& target);
   static absl::StatusOr<JournalContents> Parse(std::string_view text);
   // Paths of the journals in STATE_DIR.
   static std::vector<std::string> List(const std::string& state_dir);
@@ -69,10 +78,15 @@ class Journal {
  private:
   Journal(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   absl::Status Append(std::string_view lines);
+  absl::Status Compact();
   absl::Status Reserve();
 
   Fd file_;
   std::string path_;
+  std::string header_;
+  std::map<uint64_t, ArmedField> live_;  // by code: what a shorter journal has to say
+  bool bump_begun_ = false;
+  uint64_t compact_at_ = kCompactBytes;
   uint64_t written_ = 0;
   uint64_t reserved_ = 0;
 };

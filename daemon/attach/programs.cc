@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <system_error>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "bpf/frame_entry.skel.h"
 #include "daemon/attach/uprobe_multi.h"
 #include "daemon/base/log.h"
@@ -43,12 +45,33 @@ absl::Status LoadError(int error, const std::string& messages) {
                     "bpf_loop and bpf_copy_from_user_task (6.1 or newer)")));
 }
 
-// Of a map with keys of 8 bytes.
-void Clear(const bpf_map* map) {
-  uint64_t key;
-  while (bpf_map__get_next_key(map, nullptr, &key, sizeof(key)) == 0 &&
-         bpf_map__delete_elem(map, &key, sizeof(key), 0) == 0) {
+// Each on a thread of its own, or here where there is none to be had.
+void RunSideBySide(const std::vector<std::function<void()>>& jobs) {
+  std::vector<std::thread> threads;
+  for (const std::function<void()>& job : jobs) {
+    try {
+      threads.emplace_back(job);
+    } catch (const std::system_error&) {
+      job();
+    }
   }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Of a map with keys of 8 bytes.
+std::vector<uint64_t> Keys(const bpf_map* map) {
+  std::vector<uint64_t> keys;
+  uint64_t key;
+  for (const uint64_t* last = nullptr; bpf_map__get_next_key(map, last, &key, sizeof(key)) == 0;
+       last = &keys.back()) {
+    keys.push_back(key);
+    if (keys.size() > bpf_map__max_entries(map)) break;  // it changes under us
+  }
+  return keys;
+}
+
+void Clear(const bpf_map* map) {
+  for (uint64_t key : Keys(map)) bpf_map__delete_elem(map, &key, sizeof(key), 0);
 }
 
 // SB_SLOTS_PER_CHUNK slots in a map of their own, mapped here.
@@ -180,13 +203,13 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   (void)once;
   std::string messages;
   libbpf_messages = &messages;
+  const absl::Cleanup forget_messages = [] { libbpf_messages = nullptr; };
   auto impl = std::make_unique<Impl>();
   impl->skeleton = frame_entry__open();
   if (impl->skeleton == nullptr) return LoadError(-errno, messages);
   impl->skeleton->rodata->config = config;
   impl->ChoosePrograms(config, for_calibration);
   const int error = frame_entry__load(impl->skeleton);
-  libbpf_messages = nullptr;
   if (error != 0) return LoadError(error, messages);
   SB_RETURN_IF_ERROR(impl->OpenRing());
   return std::unique_ptr<Programs>(new Programs(std::move(impl)));
@@ -196,12 +219,12 @@ absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pi
   std::vector<bpf_link*> links(points.size(), nullptr);
   std::vector<Fd> multi_links(points.size());
   std::vector<absl::Status> statuses(points.size());
-  std::vector<std::thread> threads;
+  std::vector<std::function<void()>> jobs;
   for (size_t i = 0; i < points.size(); ++i) {
-    threads.emplace_back(
+    jobs.push_back(
         [&, i] { statuses[i] = impl_->OpenLink(points[i], pid, links[i], multi_links[i]); });
   }
-  for (std::thread& thread : threads) thread.join();
+  RunSideBySide(jobs);
   for (size_t i = 0; i < points.size(); ++i) {
     if (links[i] != nullptr) impl_->links.push_back(links[i]);
     if (multi_links[i].valid()) impl_->multi_links.push_back(std::move(multi_links[i]));
@@ -218,18 +241,18 @@ uint32_t Programs::CloseLinks() {
   if (link_count() == 0) return 0;
   control().abort = 1;
   std::atomic<uint32_t> left{0};
-  std::vector<std::thread> threads;
+  std::vector<std::function<void()>> jobs;
   for (bpf_link* link : impl_->links) {
-    threads.emplace_back([&left, link] {
+    jobs.push_back([&left, link] {
       if (bpf_link__destroy(link) != 0) ++left;
     });
   }
   for (Fd& link : impl_->multi_links) {
-    threads.emplace_back([&left, fd = link.Release()] {
+    jobs.push_back([&left, fd = link.Release()] {
       if (close(fd) != 0) ++left;
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  RunSideBySide(jobs);
   impl_->links.clear();
   impl_->multi_links.clear();
   return left;
@@ -280,7 +303,9 @@ absl::Status Programs::SetVerdicts(const std::vector<std::pair<uint64_t, sb_verd
   if (verdicts.empty()) return absl::OkStatus();
   std::vector<uint64_t> keys;
   std::vector<sb_verdict> values;
+  const size_t room = bpf_map__max_entries(impl_->skeleton->maps.verdicts) * 7 / 8;
   for (const auto& [key, value] : verdicts) {
+    if (value.slot == SB_NO_SLOT && verdicts.size() > room) continue;
     keys.push_back(key);
     values.push_back(value);
   }
@@ -334,15 +359,17 @@ bool Programs::HasPending() const {
   return bpf_map__get_next_key(impl_->skeleton->maps.pending, nullptr, &key, sizeof(key)) == 0;
 }
 
-std::vector<std::pair<uint64_t, sb_pending>> Programs::TakePending() {
+std::vector<uint64_t> Programs::PendingCodes() const { return Keys(impl_->skeleton->maps.pending); }
+
+std::vector<std::pair<uint64_t, sb_pending>> Programs::TakePending(
+    const std::unordered_set<uint64_t>& codes) {
   std::vector<std::pair<uint64_t, sb_pending>> taken;
-  const bpf_map* map = impl_->skeleton->maps.pending;
-  uint64_t key;
-  while (bpf_map__get_next_key(map, nullptr, &key, sizeof(key)) == 0) {
+  for (uint64_t key : codes) {
     sb_pending value{};
-    if (bpf_map__lookup_and_delete_elem(map, &key, sizeof(key), &value, sizeof(value), 0) != 0)
-      break;
-    taken.emplace_back(key, value);
+    if (bpf_map__lookup_and_delete_elem(impl_->skeleton->maps.pending, &key, sizeof(key), &value,
+                                        sizeof(value), 0) == 0) {
+      taken.emplace_back(key, value);
+    }
   }
   return taken;
 }
@@ -354,9 +381,12 @@ int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event
   return ring_buffer__consume(impl_->ring);
 }
 
-bool Programs::Holds(const sb_event& event) const {
-  return event.hold < SB_HOLDS && __atomic_load_n(&impl_->skeleton->bss->holds[event.hold].owner,
-                                                  __ATOMIC_ACQUIRE) == event.sequence;
+bool Programs::Claim(const sb_event& event) {
+  if (event.hold >= SB_HOLDS) return false;
+  __u64 expected = event.sequence;
+  return __atomic_compare_exchange_n(&impl_->skeleton->bss->holds[event.hold].owner, &expected,
+                                     event.sequence | SB_HOLD_CLAIMED, /*weak=*/false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 void Programs::Answer(const sb_event& event) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,8 @@ class Programs {
   std::array<uint64_t, SB_SKIP_REASONS> skipped() const;
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
+  // Verdicts that match nothing are left out where the table would become full: the programs then
+  // ask again.
   absl::Status SetVerdicts(const std::vector<std::pair<uint64_t, sb_verdict>>& verdicts);
   void DeleteVerdict(RemoteAddr code);
   // Also those that the programs made by themselves (SB_VERDICT_DISMISSED).
@@ -73,16 +76,20 @@ class Programs {
   uint64_t dismissed() const;
   absl::Status SetWantedNames(const std::optional<std::vector<uint64_t>>& name_hashes);
 
-  // Removes and returns what was counted by address only.
-  std::vector<std::pair<uint64_t, sb_pending>> TakePending();
+  // What was counted by address only. The count of a code object stands still once it has a
+  // verdict: to be taken (and removed) a moment later.
+  std::vector<uint64_t> PendingCodes() const;
+  std::vector<std::pair<uint64_t, sb_pending>> TakePending(
+      const std::unordered_set<uint64_t>& codes);
   bool HasPending() const;
 
   // Readable when events wait.
   int event_fd() const;
   // Calls `on_event` for each waiting event, in order; returns their number.
   int ConsumeEvents(const std::function<void(const sb_event&)>& on_event);
-  // True while the thread of a held event still waits.
-  bool Holds(const sb_event& event) const;
+  // True: the thread of a held event still waits, and will wait until Answer(), at most
+  // SB_CLAIM_LIMIT_NS. What is written for it is written in between.
+  bool Claim(const sb_event& event);
   // Lets the thread of a held event go on. Nothing for an event that holds nobody.
   void Answer(const sb_event& event);
 

@@ -11,7 +11,19 @@
 namespace sbump {
 namespace {
 
-constexpr char kDirectory[] = "/run/lock/sbumpd";
+// Fixed, so that all daemons of the machine agree. Not /run/lock: everybody may create files there.
+constexpr const char* kDirectories[] = {"/run/sbumpd", "/run/sbumpd/locks"};
+
+// Ours alone: who could write there could take locks away, or hold them.
+absl::Status MakeDirectory(const char* path) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return ErrnoStatus(errno, StrCat("mkdir ", path));
+  struct stat st;
+  if (lstat(path, &st) != 0) return ErrnoStatus(errno, path);
+  if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 0022) == 0)
+    return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      StrCat(path, " is not a directory of this user that others cannot write to"));
+}
 
 std::string ReadHolder(int fd) {
   char text[256];
@@ -28,9 +40,8 @@ bool StillThere(int fd, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std::string& holder) {
-  if (mkdir(kDirectory, 0700) != 0 && errno != EEXIST)
-    return ErrnoStatus(errno, StrCat("mkdir ", kDirectory));
-  const std::string path = StrCat(kDirectory, "/", target.pid, "-", target.start_ticks);
+  for (const char* directory : kDirectories) SB_RETURN_IF_ERROR(MakeDirectory(directory));
+  const std::string path = StrCat(kDirectories[1], "/", target.pid, "-", target.start_ticks);
   for (int attempt = 0; attempt < 10; ++attempt) {
     Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.valid()) return ErrnoStatus(errno, StrCat("opening the lock ", path));

@@ -7,16 +7,21 @@
 
 namespace sbump {
 
-// The process must be stopped (PtraceStop). One process_vm_writev() writes the interpreter's word
-// and, on 3.13, that of every thread state, and the result is read back: a thread whose word
-// disagreed with its interpreter's would loop in RESUME (Python/bytecodes.c). A failure half way is
-// repaired before it is reported.
-absl::Status BumpInstrumentationVersion(pid_t pid, const MemoryReader& memory,
-                                        const Interpreter& interpreter);
+// The process must be stopped (PtraceStop). Writes the interpreter's word and, on 3.13, that of
+// every thread state. kResourceExhausted where the version is near its end: _Py_Instrument() keeps
+// 32 bits of it, and a code object that cannot catch up would loop in RESUME.
+//
+// On 3.13 a thread that was stopped while it took the GIL may still put an older version back into
+// its own word (take_gil(), Python/ceval_gil.c) and would loop in RESUME (Python/bytecodes.c): look
+// with VersionsAgree() for a while after the stop, and repair.
+absl::Status BumpInstrumentationVersion(RemoteMemory& memory, const Interpreter& interpreter);
 
-// Makes every thread's version equal to its interpreter's: what recovery does after a daemon died
-// in a bump. Stopped process. Returns how many words were wrong.
-absl::StatusOr<int> RepairInstrumentationVersion(pid_t pid, const MemoryReader& memory,
+// Whether every thread's version is that of its interpreter. Reads only; the process may run.
+absl::StatusOr<bool> VersionsAgree(const MemoryReader& memory, const Interpreter& interpreter);
+
+// Makes them agree: also what recovery does after a daemon died in a bump. Stopped process. Returns
+// how many words were wrong.
+absl::StatusOr<int> RepairInstrumentationVersion(RemoteMemory& memory,
                                                  const Interpreter& interpreter);
 
 }  // namespace sbump

@@ -56,14 +56,14 @@ class MatchStream : public grpc::ServerWriteReactor<v1::MatchReply> {
 };
 
 absl::StatusOr<std::vector<v1::MatchReply>> Match(const v1::MatchRequest& request,
-                                                  InterpreterFileCache& files) {
+                                                  const SessionEnvironment& environment) {
   TargetRules rules;
   SB_ASSIGN_OR_RETURN(rules.targets, ToTargets(request.selection()));
   const uint64_t max_stop_ns =
       request.max_stop_ns() == 0 ? kDefaultMaxStopNs : request.max_stop_ns();
   if (max_stop_ns > kLargestMaxStopNs)
     return absl::InvalidArgumentError("max_stop_ns is above 10 s");
-  SB_ASSIGN_OR_RETURN(MatchResult result, RunMatch(request.pid(), rules, max_stop_ns, files));
+  SB_ASSIGN_OR_RETURN(MatchResult result, RunMatch(request.pid(), rules, max_stop_ns, environment));
   return ToMatchReplies(result);
 }
 
@@ -129,6 +129,8 @@ grpc::ServerWriteReactor<v1::SessionUpdate>* ControlService::Attach(
     absl::StatusOr<std::shared_ptr<Session>> session = table_.Begin(
         spec,
         [weak](std::shared_ptr<const Snapshot> snapshot) {
+          // A failed attach ends the stream with its status.
+          if (snapshot->end != nullptr && snapshot->end->failed) return;
           if (const auto to = weak.lock()) to->PostSnapshot(std::move(snapshot));
         },
         [weak](absl::Status status) {
@@ -147,7 +149,7 @@ grpc::ServerWriteReactor<v1::MatchReply>* ControlService::Match(grpc::CallbackSe
                                                                 const v1::MatchRequest* request) {
   auto* stream = new MatchStream;
   control_.PostWork([this, stream, request = *request] {
-    stream->Send(sbump::Match(request, *table_.environment().files));
+    stream->Send(sbump::Match(request, table_.environment()));
   });
   return stream;
 }

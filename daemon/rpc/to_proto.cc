@@ -112,6 +112,7 @@ void FillCommon(const Snapshot& snapshot, v1::SessionUpdate& update) {
     message.set_count(skip.count);
   }
   update.set_inexact(snapshot.inexact);
+  update.set_missed_calls(snapshot.missed_calls);
   for (const std::string& warning : snapshot.warnings) update.add_warnings(Utf8(warning));
   update.set_progress(snapshot.progress);
   update.set_unix_ns(snapshot.unix_ns);
@@ -184,14 +185,11 @@ constexpr int kMaxPatterns = 100'000;
 
 }  // namespace
 
-bool SeenRows::Changed(size_t row, const RowCounters& counters) {
-  if (row >= seen_.size()) {
-    seen_.resize(row);
-    seen_.push_back(counters);
-    return true;
-  }
-  if (seen_[row] == counters) return false;
-  seen_[row] = counters;
+bool SeenRows::Changed(size_t row, const std::shared_ptr<const RowInfo>& info,
+                       const RowCounters& counters) {
+  if (row >= seen_.size()) seen_.resize(row + 1);
+  if (seen_[row].info == info && seen_[row].counters == counters) return false;
+  seen_[row] = {info, counters};
   return true;
 }
 
@@ -231,7 +229,7 @@ std::vector<v1::SessionUpdate> ToUpdates(const Snapshot& snapshot, SeenRows& see
   Pieces<v1::SessionUpdate> pieces(std::move(common));
   const bool last = snapshot.end != nullptr;
   for (size_t row = 0; row < snapshot.rows.size(); ++row) {
-    if (seen.Changed(row, snapshot.counters[row]) || last)
+    if (seen.Changed(row, snapshot.rows[row], snapshot.counters[row]) || last)
       FillTarget(snapshot, row, pieces.NextTarget());
   }
   for (const PatternCounters& pattern : snapshot.patterns)

@@ -16,10 +16,14 @@ namespace sbump {
 class SeenRows {
  public:
   // True once per change of the row.
-  bool Changed(size_t row, const RowCounters& counters);
+  bool Changed(size_t row, const std::shared_ptr<const RowInfo>& info, const RowCounters& counters);
 
  private:
-  std::vector<RowCounters> seen_;
+  struct Seen {
+    std::shared_ptr<const RowInfo> info;
+    RowCounters counters;
+  };
+  std::vector<Seen> seen_;
 };
 
 // The snapshot as one or more messages, each well below gRPC's limit of 4 MB; all but the last have

@@ -18,10 +18,18 @@ void UpdateStream::PostCancelHandler(std::function<void()> on_cancel) {
 }
 
 void UpdateStream::PostSnapshot(std::shared_ptr<const Snapshot> snapshot) {
-  control_.Post([self = shared_from_this(), snapshot = std::move(snapshot)] {
-    self->waiting_ = snapshot;
-    self->Pump();
-  });
+  {
+    std::lock_guard lock(mutex_);
+    const bool is_posted = latest_ != nullptr;
+    latest_ = std::move(snapshot);
+    if (is_posted) return;  // the control thread has yet to look
+  }
+  control_.Post([self = shared_from_this()] { self->Pump(); });
+}
+
+std::shared_ptr<const Snapshot> UpdateStream::TakeLatest() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(latest_, nullptr);
 }
 
 void UpdateStream::PostEnd(absl::Status status) {
@@ -58,10 +66,11 @@ void UpdateStream::Pump() {
     finished_ = true;
     return Finish(grpc::Status::CANCELLED);
   }
-  if (pieces_.empty() && waiting_ != nullptr) {
-    for (v1::SessionUpdate& update : ToUpdates(*waiting_, seen_))
-      pieces_.push_back(std::move(update));
-    waiting_ = nullptr;
+  if (pieces_.empty()) {
+    if (const std::shared_ptr<const Snapshot> snapshot = TakeLatest()) {
+      for (v1::SessionUpdate& update : ToUpdates(*snapshot, seen_))
+        pieces_.push_back(std::move(update));
+    }
   }
   if (!pieces_.empty()) {
     writing_ = true;

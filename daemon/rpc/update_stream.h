@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "daemon/rpc/control_thread.h"
 #include "daemon/rpc/to_proto.h"
@@ -35,13 +36,17 @@ class UpdateStream : public grpc::ServerWriteReactor<v1::SessionUpdate>,
   explicit UpdateStream(ControlThread& control) : control_(control) {}
   void Pump();
 
+  std::shared_ptr<const Snapshot> TakeLatest();
+
   ControlThread& control_;
   std::shared_ptr<UpdateStream> self_;
+
+  std::mutex mutex_;
+  std::shared_ptr<const Snapshot> latest_;  // guarded by mutex_; not sent yet
 
   // Control thread only.
   std::function<void()> on_cancel_;
   SeenRows seen_;
-  std::shared_ptr<const Snapshot> waiting_;
   std::deque<v1::SessionUpdate> pieces_;
   std::unique_ptr<absl::Status> end_;
   bool writing_ = false;

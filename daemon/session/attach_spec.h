@@ -33,6 +33,7 @@ struct TargetRules {
   Dose dose;  // where a pattern has no override
 
   Dose DoseOf(size_t pattern) const {
+    if (pattern >= targets->patterns().size()) return {};
     const Pattern& p = targets->patterns()[pattern];
     return {.delay_ns = p.delay_ns.value_or(dose.delay_ns), .every = p.every.value_or(dose.every)};
   }

@@ -2,13 +2,18 @@
 // Synchronous: each call does its work on the calling thread, the session's own.
 //
 // What may be written when: daemon/attach/README.md. Order at the end (Detach): abort flag, disarm
-// in a stop, close the links, read everything back.
+// in a stop, close the links, read everything back. The parts: attachment.cc (making, rules),
+// arm.cc (with the process stopped), holds.cc (with a thread held), end.cc, describe.cc.
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "daemon/attach/arming.h"
@@ -29,6 +34,8 @@ namespace sbump {
 // What all sessions share.
 struct SessionEnvironment {
   InterpreterFileCache* files = nullptr;
+  // One walk at a time: side by side they would only stop their processes for longer.
+  std::mutex* walk_turn = nullptr;
   std::string state_dir;
   uint64_t trap_cost_ns = 0;
 };
@@ -55,8 +62,11 @@ class Attachment {
   absl::Status ChangeRules(const RulesChange& change);
 
   // To be called now and then: attributes calls that were counted by address, arms what a missed
-  // hold left unarmed.
+  // hold left unarmed, looks whether what was armed still is.
   void Tidy();
+
+  // Why the session must not go on: what passes the site is not what it was taken for.
+  std::optional<std::string> FailedSelfCheck() const;
 
   // False once the process has ended; `Execed` once it runs another program.
   bool Alive() const { return process_.Alive(); }
@@ -73,51 +83,71 @@ class Attachment {
   Attachment(const AttachSpec& spec, const SessionEnvironment& environment, TargetProcess process,
              TargetLock lock, RemoteMemory memory);
 
+  // attachment.cc
   absl::Status Study();
   absl::Status LoadPrograms();
+  absl::Status MakeJournal();
   std::vector<ProbePoint> ProbePoints() const;
   std::vector<uint64_t> ProbedAddresses() const;
   absl::Status CheckProbesPlaced() const;
-
-  // One stop: walk, judge, arm, bump, and let go.
-  absl::Status WalkAndArm(uint64_t ttl_end_ns);
   void OpenDelayWindow(uint64_t ttl_end_ns);
-  absl::StatusOr<HeapWalk> WalkStopped(uint64_t deadline_ns);
-  absl::Status JudgeAndArm(HeapWalk walk);
-  absl::Status ArmStopped(const MemoryReader& memory);
-  void Learn(HeapWalk walk);
-  absl::Status Bump();
+  absl::Status ApplyTargets(const RulesChange& change);
+  uint64_t DelayInForce(uint64_t delay_ns) const;
+  void PublishDoses();
+  void Skip(const std::string& reason, uint64_t count = 1);
+
+  // arm.cc: with the process stopped
+  using WithWalk = std::function<absl::Status(const PtraceStop& stop, HeapWalk walk)>;
+  // Stops, walks, calls `then` while the process is still stopped, lets it go.
+  absl::Status StopAndWalk(const WithWalk& then);
   absl::StatusOr<PtraceStop> Stop();
   void NoteStop(const PtraceStop& stop);
+  void Learn(HeapWalk walk);
+  absl::Status ArmKnown(const PtraceStop& stop);
+  absl::Status ArmStopped(const std::vector<RemoteAddr>& codes, const PtraceStop& stop,
+                          bool repairing);
+  bool IsStillThere(const KnownCode& code) const;
+  absl::Status Bump();
+  absl::Status ReserveRows();
+  sb_verdict VerdictOf(const KnownCode& code) const;
+  std::vector<RemoteAddr> KnownAddresses() const;
+  uint32_t DisarmStopped(const std::vector<ArmedField>& fields, const PtraceStop& stop);
 
+  // holds.cc: with a thread held, and what was left over by it
   void HandleEvent(const sb_event& event);
   void OnFirstSight(const sb_event& event);
   void OnArm(const sb_event& event);
   void OnDead(const sb_event& event);
-  bool StillHeld(const sb_event& event) const;
   absl::StatusOr<CodeObject> ReadNamed(RemoteAddr addr);
   bool TakesFile(const std::string& filename);
-  void RememberNested(const CodeObject& code, int depth);
-  void ArmHeld(const sb_event& event, KnownCode& code);
+  void RememberNested(const CodeObject& code, int depth, int& budget);
+  void ArmHeld(KnownCode& code);
   absl::Status Publish(const KnownCode& code);
-  absl::Status ReserveRows();
-  sb_verdict VerdictOf(const KnownCode& code) const;
-
-  absl::Status ApplyTargets();
   void AttributePending();
-  void LearnWhatWasDismissed();
+  void Repair();
+  absl::Status RepairStopped(const PtraceStop& stop);
+  std::vector<RemoteAddr> LearnLate();
+  void AttributeTheRest();
+  void SettleVersions();
+  void WatchArmed();
+
+  // end.cc
   std::vector<ArmedField> ArmedFields() const;
-  uint32_t DisarmStopped(const std::vector<ArmedField>& fields);
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
   uint32_t CountTextBytesChanged() const;
+  std::string Disarm(const std::vector<ArmedField>& fields);
+  DetachProof Prove(const std::vector<ArmedField>& fields, std::string trouble) const;
   DetachProof DetachAndProve();
+  void LearnWhatWasDismissed();
 
+  // describe.cc
   void DescribeRows(Snapshot& snapshot);
   void DescribePatterns(Snapshot& snapshot);
   void DescribeSkipped(Snapshot& snapshot) const;
-  void ExplainOnePattern();
-  void ExplainAllPatterns();
-  std::vector<NearMissText> Explain(size_t pattern, size_t most_names) const;
+  using Explanations = std::unordered_map<size_t, std::vector<NearMissText>>;
+  std::vector<size_t> Unmatched() const;
+  void ExplainMeanwhile();
+  void ExplainNow();
 
   const AttachSpec spec_;
   const SessionEnvironment environment_;
@@ -131,7 +161,6 @@ class Attachment {
   Inventory inventory_;
   // Links die before the memory that their programs are told about: declared late, destroyed early.
   std::unique_ptr<Programs> programs_;
-
   std::optional<NameFilter> filter_;
 
   // 3.8 to 3.10: names of code objects that have not run yet, from the constants of those that
@@ -143,18 +172,26 @@ class Attachment {
   std::unordered_map<uint64_t, ExpectedName> expected_names_;
 
   uint64_t active_since_ns_ = 0;
+  uint64_t stop_number_ = 0;
   uint32_t slots_published_ = 0;
-  bool needs_repair_ = false;
+  // Whose thread went on before it was answered.
+  std::unordered_set<uint64_t> late_;
   uint64_t next_repair_ns_ = 0;
+  uint64_t repair_pause_ns_ = 0;
+  // 3.13, after a bump: until then the versions are looked at.
+  uint64_t unsettled_until_ns_ = 0;
+  std::vector<RemoteAddr> to_watch_;
+  std::unordered_set<uint64_t> attributable_;  // pending calls whose verdict is published
   uint64_t unattributed_calls_ = 0;
-  // Why patterns matched nothing, by pattern.
-  std::unordered_map<size_t, std::vector<NearMissText>> explanations_;
+
+  Explanations explanations_;  // why patterns matched nothing
+  std::future<Explanations> explaining_;
   std::optional<DetachProof> proof_;
   SessionTimes times_;
   OvershootHistogram hold_times_;
   std::vector<std::string> warnings_;
+  std::vector<std::string> dose_warnings_;
   std::vector<SkippedCount> own_skips_;
-  void Skip(const std::string& reason, uint64_t count = 1);
 };
 
 }  // namespace sbump

@@ -1,5 +1,11 @@
 // An attachment as a snapshot: the reading half of attachment.h.
-#include "daemon/base/clock.h"
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
 #include "daemon/base/str_cat.h"
 #include "daemon/match/near_miss.h"
 #include "daemon/session/attachment.h"
@@ -7,12 +13,47 @@
 namespace sbump {
 namespace {
 
-// Explaining costs a pass over names: only for the first few patterns that match nothing. While the
-// session is active a pass must stay well below the time that a thread of the target may be held (5
-// ms).
+// Explaining costs a pass over names: only for the first few patterns that match nothing.
 constexpr size_t kMostExplained = 20;
-constexpr size_t kMostNamesWhileActive = 8000;
+constexpr size_t kMostNamesWhileActive = 20'000;
 constexpr uint32_t kRowsBetweenAnswers = 256;
+
+// Names that outlive what they were taken from.
+class NamesToExplain {
+ public:
+  void Add(const Inventory::NameView& name) {
+    names_.push_back({std::string(name.filename), *name.module_names, std::string(name.qualname)});
+  }
+  size_t size() const { return names_.size(); }
+  std::vector<CodeName> Views() const {
+    std::vector<CodeName> views;
+    for (const Name& name : names_)
+      views.push_back({name.filename, name.module_names, name.qualname});
+    return views;
+  }
+
+ private:
+  struct Name {
+    std::string filename;
+    std::vector<std::string> module_names;
+    std::string qualname;
+  };
+  std::vector<Name> names_;
+};
+
+std::unordered_map<size_t, std::vector<NearMissText>> ExplainThem(
+    const TargetList& targets, const std::vector<size_t>& patterns, const NamesToExplain& names) {
+  std::unordered_map<size_t, std::vector<NearMissText>> explanations;
+  const std::vector<CodeName> views = names.Views();
+  for (size_t i : patterns) {
+    const NearMissReport report =
+        ExplainNoMatch(targets.patterns()[i], views, targets.paths_only());
+    std::vector<NearMissText>& texts = explanations[i];
+    for (const NearMiss& miss : report.suggestions) texts.push_back({miss.Text(), miss.reason});
+    if (texts.empty()) texts.push_back({"", report.why});
+  }
+  return explanations;
+}
 
 RowCounters CountersOf(const sb_slot& slot) {
   RowCounters counters;
@@ -45,16 +86,6 @@ PatternStatus StatusOf(uint64_t rows, uint64_t calls, bool ambiguous) {
 
 }  // namespace
 
-void Attachment::Skip(const std::string& reason, uint64_t count) {
-  for (SkippedCount& skip : own_skips_) {
-    if (skip.reason == reason) {
-      skip.count += count;
-      return;
-    }
-  }
-  if (own_skips_.size() < 100) own_skips_.push_back({reason, count});
-}
-
 void Attachment::DescribeRows(Snapshot& snapshot) {
   snapshot.rows = inventory_.rows();
   for (uint32_t row = 0; row < snapshot.rows.size(); ++row) {
@@ -63,39 +94,55 @@ void Attachment::DescribeRows(Snapshot& snapshot) {
         row < slots_published_ ? CountersOf(programs_->slot(row)) : RowCounters{};
     counters.code_objects = inventory_.live_code_objects(row);
     counters.blocked = inventory_.blocked(row);
+    counters.missed_calls = inventory_.missed_calls(row);
+    snapshot.inexact |= counters.missed_calls != 0 || !counters.blocked.empty();
     snapshot.counters.push_back(std::move(counters));
   }
 }
 
-std::vector<NearMissText> Attachment::Explain(size_t pattern, size_t most_names) const {
-  std::vector<CodeName> names;
-  for (const Inventory::NameView& name : inventory_.Names(most_names)) {
-    names.push_back({name.filename, *name.module_names, name.qualname});
+// ---- Why a pattern matched nothing ----
+
+std::vector<size_t> Attachment::Unmatched() const {
+  std::vector<size_t> patterns;
+  for (size_t i = 0; i < inventory_.targets().patterns().size(); ++i) {
+    if (inventory_.rows_matched_by(i) == 0) patterns.push_back(i);
+    if (patterns.size() == kMostExplained) break;
   }
-  const NearMissReport report = ExplainNoMatch(inventory_.targets().patterns()[pattern], names,
-                                               inventory_.targets().paths_only());
-  std::vector<NearMissText> texts;
-  for (const NearMiss& miss : report.suggestions) texts.push_back({miss.Text(), miss.reason});
-  if (texts.empty()) texts.push_back({"", report.why});
-  return texts;
+  return patterns;
 }
 
-void Attachment::ExplainOnePattern() {
-  const size_t count = inventory_.targets().patterns().size();
-  for (size_t i = 0; i < count && explanations_.size() < kMostExplained; ++i) {
-    if (inventory_.rows_matched_by(i) != 0 || explanations_.count(i) != 0) continue;
-    explanations_[i] = Explain(i, kMostNamesWhileActive);
-    return;
+// On a thread of its own, with copies: this one has threads of the process to answer.
+void Attachment::ExplainMeanwhile() {
+  if (explaining_.valid()) {
+    if (explaining_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    explanations_.merge(explaining_.get());
+  }
+  std::vector<size_t> patterns = Unmatched();
+  std::erase_if(patterns, [this](size_t i) { return explanations_.count(i) != 0; });
+  if (patterns.empty()) return;
+  auto names = std::make_shared<NamesToExplain>();
+  for (const Inventory::NameView& name : inventory_.Names(kMostNamesWhileActive)) {
+    names->Add(name);
+    if (names->size() % kRowsBetweenAnswers == 0) HandleEvents();
+  }
+  try {
+    explaining_ = std::async(std::launch::async, [names, patterns, targets = rules_.targets] {
+      const sched_param ordinary{};
+      pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
+      return ExplainThem(*targets, patterns, *names);
+    });
+  } catch (const std::system_error&) {  // no thread to be had: at the end, then
   }
 }
 
-void Attachment::ExplainAllPatterns() {
-  explanations_.clear();
-  const size_t count = inventory_.targets().patterns().size();
-  for (size_t i = 0; i < count && explanations_.size() < kMostExplained; ++i) {
-    if (inventory_.rows_matched_by(i) == 0) explanations_[i] = Explain(i, kMaxNearMissInventory);
-  }
+void Attachment::ExplainNow() {
+  if (explaining_.valid()) explaining_.wait();
+  NamesToExplain names;
+  for (const Inventory::NameView& name : inventory_.Names(kMaxNearMissInventory)) names.Add(name);
+  explanations_ = ExplainThem(*rules_.targets, Unmatched(), names);
 }
+
+// ---- The snapshot ----
 
 void Attachment::DescribePatterns(Snapshot& snapshot) {
   const std::vector<Pattern>& patterns = inventory_.targets().patterns();
@@ -105,15 +152,11 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
   for (uint32_t row = 0; row < snapshot.rows.size(); ++row) {
     if (row % kRowsBetweenAnswers == 0) HandleEvents();
     const size_t owner = snapshot.rows[row]->pattern;
-    if (owner >= patterns.size()) continue;  // of targets that were replaced
+    if (owner == kNoPattern) continue;
     Accumulate(snapshot.patterns[owner].total, snapshot.counters[row]);
     if (snapshot.counters[row].calls == 0) continue;
     overshoot[owner].Add(programs_->slot(row).overshoot);
-    const RowInfo& info = *snapshot.rows[row];
-    for (size_t i :
-         inventory_.targets().AllMatches({info.filename, info.module_names, info.qualname})) {
-      calls[i] += snapshot.counters[row].calls;
-    }
+    for (size_t i : snapshot.rows[row]->matches) calls[i] += snapshot.counters[row].calls;
   }
   for (size_t i = 0; i < patterns.size(); ++i) {
     PatternCounters& pattern = snapshot.patterns[i];
@@ -122,7 +165,7 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
     pattern.status = StatusOf(pattern.rows, calls[i], inventory_.ambiguous(i));
     pattern.total.overshoot = overshoot[i].Percentiles();
     const Dose dose = rules_.DoseOf(i);
-    pattern.delay_ns = dose.delay_ns;
+    pattern.delay_ns = DelayInForce(dose.delay_ns);
     pattern.every = dose.every;
     const auto explained = explanations_.find(i);
     if (pattern.status == PatternStatus::kNoMatch && explained != explanations_.end()) {
@@ -140,13 +183,16 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) const {
     }
   }
   snapshot.times.hold_timeouts = counts[SB_SKIP_HOLD_TIMEOUT];
-  const uint64_t missed =
-      unattributed_calls_ + counts[SB_SKIP_PENDING_FULL] + counts[SB_SKIP_UNREADABLE];
-  if (missed != 0) {
-    snapshot.skipped.push_back({"calls that could not be attributed to any code object", missed});
+  snapshot.missed_calls = unattributed_calls_ + counts[SB_SKIP_PENDING_FULL] +
+                          counts[SB_SKIP_UNREADABLE] + counts[SB_SKIP_NOT_CODE];
+  snapshot.inexact |= snapshot.missed_calls != 0 || counts[SB_SKIP_RING_FULL] != 0;
+  if (inventory_.without_row() != 0) {
+    snapshot.skipped.push_back(
+        {StrCat("matching code objects beyond the first ", kMaxRows, " targets"),
+         inventory_.without_row()});
     snapshot.inexact = true;
   }
-  for (const SkippedCount& skip : own_skips_) snapshot.inexact |= skip.count != 0;
+  snapshot.inexact |= !own_skips_.empty();
 }
 
 void Attachment::Describe(Snapshot& snapshot) {
@@ -158,10 +204,12 @@ void Attachment::Describe(Snapshot& snapshot) {
                       .interpreter = interpreter_.path,
                       .build_id = interpreter_.file->build_id};
   snapshot.times = times_;
-  snapshot.times.hold_p50_ns = hold_times_.MedianNs();
-  snapshot.delay_ns = rules_.dose.delay_ns;
+  // The median is known to a bucket, the maximum exactly.
+  snapshot.times.hold_p50_ns = std::min(hold_times_.MedianNs(), times_.hold_max_ns);
+  snapshot.delay_ns = DelayInForce(rules_.dose.delay_ns);
   snapshot.trap_cost_ns = environment_.trap_cost_ns;
-  snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
+  snapshot.warnings = warnings_;
+  snapshot.warnings.insert(snapshot.warnings.end(), dose_warnings_.begin(), dose_warnings_.end());
   DescribeRows(snapshot);
   DescribePatterns(snapshot);
   DescribeSkipped(snapshot);

@@ -79,28 +79,41 @@ uint32_t Inventory::Judge(const KnownCode& code, const std::vector<std::string>&
   return RowFor(code, *first, module_names);
 }
 
+std::shared_ptr<const RowInfo> Inventory::Judged(RowInfo info) const {
+  const CodeName name{info.filename, info.module_names, info.qualname};
+  info.matches = targets_->AllMatches(name);
+  info.pattern = info.matches.empty() ? kNoPattern : info.matches.front();
+  return std::make_shared<const RowInfo>(std::move(info));
+}
+
 uint32_t Inventory::RowFor(const KnownCode& code, size_t pattern,
                            const std::vector<std::string>& module_names) {
   const auto [entry, is_new] =
       row_by_key_.try_emplace(RowKey(code), static_cast<uint32_t>(rows_.size()));
   const uint32_t row = entry->second;
   if (!is_new && rows_[row]->pattern == pattern) return row;
-  auto info = std::make_shared<RowInfo>();
-  info->pattern = pattern;
-  info->filename = *code.filename;
-  info->qualname = code.qualname;
-  info->first_line = code.head.first_line;
-  info->qualname_source = ToString(code.qualname_source);
-  info->module_names = module_names;
-  if (!is_new) {  // the targets changed
+  if (is_new && rows_.size() == kMaxRows) {
+    row_by_key_.erase(entry);
+    ++without_row_;
+    return kNoRow;
+  }
+  std::shared_ptr<const RowInfo> info =
+      Judged({.filename = *code.filename,
+              .qualname = code.qualname,
+              .first_line = code.head.first_line,
+              .qualname_source = std::string(ToString(code.qualname_source)),
+              .module_names = module_names});
+  if (!is_new) {  // its file is known by another name now
+    for (size_t matched : rows_[row]->matches) --rows_by_pattern_[matched];
+    for (size_t matched : info->matches) ++rows_by_pattern_[matched];
     rows_[row] = std::move(info);
     return row;
   }
-  const CodeName name{*code.filename, module_names, code.qualname};
-  for (size_t matched : targets_->AllMatches(name)) ++rows_by_pattern_[matched];
+  for (size_t matched : info->matches) ++rows_by_pattern_[matched];
   rows_.push_back(std::move(info));
   live_.push_back(0);
   blocked_.emplace_back();
+  missed_.push_back(0);
   return row;
 }
 
@@ -113,18 +126,14 @@ void Inventory::ChangeTargets(std::shared_ptr<const TargetList> targets) {
   targets_ = std::move(targets);
   rows_by_pattern_.assign(targets_->patterns().size(), 0);
   ambiguous_.assign(targets_->patterns().size(), false);
+  for (std::shared_ptr<const RowInfo>& row : rows_) {
+    row = Judged(*row);
+    for (size_t matched : row->matches) ++rows_by_pattern_[matched];
+  }
   for (auto& [addr, code] : codes_) {
     Unlink(code);
     code.row = Judge(code, modules_.Find(*code.filename));
     if (code.row != kNoRow) ++live_[code.row];
-  }
-  // Rows that existed before were not counted above.
-  rows_by_pattern_.assign(targets_->patterns().size(), 0);
-  for (uint32_t row = 0; row < rows_.size(); ++row) {
-    if (live_[row] == 0) continue;
-    const RowInfo& info = *rows_[row];
-    const CodeName name{info.filename, info.module_names, info.qualname};
-    for (size_t matched : targets_->AllMatches(name)) ++rows_by_pattern_[matched];
   }
 }
 

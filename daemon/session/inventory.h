@@ -21,6 +21,8 @@
 namespace sbump {
 
 inline constexpr uint32_t kNoRow = 0xffffffff;
+inline constexpr std::string_view kModuleCodeName = "<module>";
+inline constexpr size_t kMaxRows = 131072;  // as many as there are slots (daemon/attach/programs.h)
 
 struct KnownCode {
   CodeHead head;
@@ -29,8 +31,9 @@ struct KnownCode {
   QualnameSource qualname_source{};
   uint32_t row = kNoRow;
   bool armed = false;
-  ArmedField field;     // when armed
-  std::string blocked;  // why it cannot be armed now
+  ArmedField field;           // when armed
+  std::string blocked;        // why it cannot be armed now
+  uint64_t seen_in_stop = 0;  // number of the stop in which it was last read
 };
 
 class Inventory {
@@ -42,15 +45,21 @@ class Inventory {
   KnownCode* Find(RemoteAddr addr);
   void Forget(RemoteAddr addr);
 
-  // Judges every known code object anew. Rows that no pattern takes any more keep their counters
-  // but lose their code.
+  // Judges every known code object anew. Rows that no pattern takes any more keep their counters,
+  // but have no pattern and no code.
   void ChangeTargets(std::shared_ptr<const TargetList> targets);
 
   std::unordered_map<uint64_t, KnownCode>& codes() { return codes_; }
+  const std::unordered_map<uint64_t, KnownCode>& codes() const { return codes_; }
   const Rows& rows() const { return rows_; }
   uint32_t live_code_objects(uint32_t row) const { return live_[row]; }
   const std::string& blocked(uint32_t row) const { return blocked_[row]; }
   void SetBlocked(KnownCode& code, std::string why);
+  // Calls of the row that were not counted: a lower bound.
+  void AddMissedCalls(uint32_t row, uint64_t calls) { missed_[row] += calls; }
+  uint64_t missed_calls(uint32_t row) const { return missed_[row]; }
+  // Matching code objects that got no row because there are kMaxRows.
+  uint64_t without_row() const { return without_row_; }
   uint64_t rows_matched_by(size_t pattern) const { return rows_by_pattern_[pattern]; }
   bool ambiguous(size_t pattern) const { return ambiguous_[pattern]; }
   const TargetList& targets() const { return *targets_; }
@@ -69,6 +78,8 @@ class Inventory {
   uint32_t Judge(const KnownCode& code, const std::vector<std::string>& module_names);
   uint32_t RowFor(const KnownCode& code, size_t pattern,
                   const std::vector<std::string>& module_names);
+  // What the targets say of a row: its pattern, all its matches.
+  std::shared_ptr<const RowInfo> Judged(RowInfo info) const;
   void NoteAmbiguous(const KnownCode& code, const std::vector<std::string>& module_names);
   void Unlink(KnownCode& code);
 
@@ -80,6 +91,8 @@ class Inventory {
   std::unordered_map<std::string, uint32_t> row_by_key_;
   std::vector<uint32_t> live_;        // per row
   std::vector<std::string> blocked_;  // per row
+  std::vector<uint64_t> missed_;      // per row
+  uint64_t without_row_ = 0;
   std::vector<uint64_t> rows_by_pattern_;
   std::vector<bool> ambiguous_;
 };

@@ -13,14 +13,15 @@
 namespace sbump {
 namespace {
 
-constexpr size_t kWalkCacheBytes = size_t{512} << 20;
+constexpr size_t kWalkCacheBytes = size_t{128} << 20;
 constexpr int kWalkAttempts = 20;
 constexpr size_t kMostExplained = 20;
 
 absl::StatusOr<HeapWalk> StopAndWalk(const TargetProcess& process, const RemoteMemory& memory,
                                      const Interpreter& interpreter, uint64_t max_stop_ns,
-                                     MatchResult& result) {
+                                     std::mutex& walk_turn, MatchResult& result) {
   for (int attempt = 0; attempt < kWalkAttempts; ++attempt) {
+    const std::lock_guard turn(walk_turn);
     SB_ASSIGN_OR_RETURN(PtraceStop stop,
                         PtraceStop::StopAll(process, std::chrono::nanoseconds(max_stop_ns)));
     CachedReader reader(memory, kWalkCacheBytes);
@@ -61,15 +62,16 @@ void DescribePattern(const Inventory& inventory, size_t index, bool explain,
 }  // namespace
 
 absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64_t max_stop_ns,
-                                     InterpreterFileCache& files) {
+                                     const SessionEnvironment& environment) {
   SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
   SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
-  SB_ASSIGN_OR_RETURN(Interpreter interpreter, FindInterpreter(process, memory, files));
+  SB_ASSIGN_OR_RETURN(Interpreter interpreter,
+                      FindInterpreter(process, memory, *environment.files));
   MatchResult result;
   Snapshot& snapshot = result.snapshot;
   SB_ASSIGN_OR_RETURN(snapshot.process.exe, process.ExePath());
-  SB_ASSIGN_OR_RETURN(HeapWalk walk,
-                      StopAndWalk(process, memory, interpreter, max_stop_ns, result));
+  SB_ASSIGN_OR_RETURN(HeapWalk walk, StopAndWalk(process, memory, interpreter, max_stop_ns,
+                                                 *environment.walk_turn, result));
   snapshot.process.pid = pid;
   snapshot.process.start_ticks = process.id().start_ticks;
   snapshot.process.python_version = ToString(interpreter.file->version);

@@ -16,6 +16,6 @@ struct MatchResult {
 };
 
 absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64_t max_stop_ns,
-                                     InterpreterFileCache& files);
+                                     const SessionEnvironment& environment);
 
 }  // namespace sbump

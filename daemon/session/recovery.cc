@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "daemon/attach/arming.h"
@@ -26,8 +28,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-absl::StatusOr<int> RestoreStopped(const TargetProcess& process, RemoteMemory& memory,
-                                   const Interpreter& interpreter, const JournalContents& journal) {
+absl::StatusOr<int> RestoreStopped(RemoteMemory& memory, const Interpreter& interpreter,
+                                   const JournalContents& journal) {
   int restored = 0;
   for (const ArmedField& field : journal.fields) {
     const DisarmingDecision decision = DecideDisarming(memory, interpreter, field);
@@ -36,21 +38,40 @@ absl::StatusOr<int> RestoreStopped(const TargetProcess& process, RemoteMemory& m
     ++restored;
   }
   if (journal.bump_begun) {
-    SB_RETURN_IF_ERROR(RepairInstrumentationVersion(process.pid(), memory, interpreter).status());
+    SB_RETURN_IF_ERROR(RepairInstrumentationVersion(memory, interpreter).status());
   }
   return restored;
 }
 
-// kNotFound: there is no such process any more.
-absl::StatusOr<int> RecoverProcess(const JournalContents& journal, InterpreterFileCache& files) {
-  if (journal.boot_id != ReadBootId()) return absl::NotFoundError("of another boot");
-  SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(journal.target.pid));
-  if (process.id() != journal.target) return absl::NotFoundError("another process has the pid now");
-  SB_ASSIGN_OR_RETURN(TargetLock lock, TargetLock::Acquire(process.id(), "recovery"));
-  SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
-  SB_ASSIGN_OR_RETURN(Interpreter interpreter, FindInterpreter(process, memory, files));
+absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& memory,
+                                   const Interpreter& interpreter, const JournalContents& journal) {
   SB_ASSIGN_OR_RETURN(PtraceStop stop, PtraceStop::StopAll(process, std::chrono::seconds(1)));
-  return RestoreStopped(process, memory, interpreter, journal);
+  SB_ASSIGN_OR_RETURN(int restored, RestoreStopped(memory, interpreter, journal));
+  for (const ArmedField& field : journal.fields) {
+    const DisarmingDecision left = DecideDisarming(memory, interpreter, field);
+    if (left.write || left.unknown)
+      return absl::InternalError(StrCat("a field did not take its old value: ", left.why_not));
+  }
+  return restored;
+}
+
+// nullopt: there is no such process any more. Removes the journal at `path` when all is undone:
+// while the lock is held, since a later journal of the process will have the same path.
+absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal,
+                                                  const std::string& path,
+                                                  InterpreterFileCache& files) {
+  if (journal.boot_id != ReadBootId()) return std::nullopt;
+  absl::StatusOr<TargetProcess> process = TargetProcess::Open(journal.target.pid);
+  if (!process.ok() && process.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
+  SB_RETURN_IF_ERROR(process.status());
+  if (process->id() != journal.target) return std::nullopt;
+  SB_ASSIGN_OR_RETURN(TargetLock lock, TargetLock::Acquire(process->id(), "recovery"));
+  SB_ASSIGN_OR_RETURN(RemoteMemory memory,
+                      RemoteMemory::Open(process->proc_dirfd(), process->pid()));
+  SB_ASSIGN_OR_RETURN(Interpreter interpreter, FindInterpreter(*process, memory, files));
+  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(*process, memory, interpreter, journal));
+  unlink(path.c_str());
+  return restored;
 }
 
 void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryResult& result) {
@@ -63,8 +84,12 @@ void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryRe
     ++result.failed;
     return;
   }
-  absl::StatusOr<int> restored = RecoverProcess(*journal, files);
-  if (!restored.ok() && restored.status().code() != absl::StatusCode::kNotFound) {
+  if (journal->bad_lines != 0) {
+    Log(LogLevel::kError, "journal_damaged",
+        {{"path", path}, {"lines_left_out", journal->bad_lines}});
+  }
+  absl::StatusOr<std::optional<int>> restored = RecoverProcess(*journal, path, files);
+  if (!restored.ok()) {
     Log(LogLevel::kError, "recovery_failed",
         {{"pid", journal->target.pid},
          {"fields", journal->fields.size()},
@@ -72,15 +97,15 @@ void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryRe
     ++result.failed;
     return;
   }
-  if (restored.ok()) {
+  if (restored->has_value()) {
     ++result.processes;
-    result.fields_restored += *restored;
+    result.fields_restored += **restored;
     Log(LogLevel::kInfo, "recovered",
-        {{"pid", journal->target.pid}, {"fields_restored", *restored}});
+        {{"pid", journal->target.pid}, {"fields_restored", **restored}});
   } else {
     ++result.gone;
+    unlink(path.c_str());
   }
-  unlink(path.c_str());
 }
 
 }  // namespace
@@ -88,9 +113,46 @@ void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryRe
 RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files) {
   RecoveryResult result;
   for (const std::string& path : Journal::List(state_dir)) {
-    if (!path.ends_with(".broken")) RecoverOne(path, files, result);
+    if (path.ends_with(".new")) {
+      unlink(path.c_str());  // never became the journal
+    } else if (!path.ends_with(".broken")) {
+      RecoverOne(path, files, result);
+    }
   }
   return result;
+}
+
+void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files) {
+  for (const std::string& path : Journal::List(state_dir)) {
+    if (path.ends_with(".new") || path.ends_with(".broken")) continue;
+    absl::StatusOr<std::string> text = ReadFile(path);
+    absl::StatusOr<JournalContents> journal = text.ok() ? Journal::Parse(*text) : text.status();
+    if (!journal.ok()) continue;  // a session is just beginning it, or has ended
+    absl::StatusOr<std::optional<int>> restored = RecoverProcess(*journal, path, files);
+    if (!restored.ok()) continue;
+    if (!restored->has_value()) {
+      unlink(path.c_str());
+      continue;
+    }
+    Log(LogLevel::kInfo, "recovered",
+        {{"pid", journal->target.pid}, {"fields_restored", **restored}});
+  }
+}
+
+absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
+                                RemoteMemory& memory, const Interpreter& interpreter) {
+  const std::string path = Journal::PathOf(state_dir, process.id());
+  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  SB_ASSIGN_OR_RETURN(JournalContents journal, Journal::Parse(text));
+  absl::StatusOr<int> restored = StopAndRestore(process, memory, interpreter, journal);
+  if (!restored.ok()) {
+    return Annotate(restored.status(), StrCat("pid ", process.pid(), ": undoing what ", path,
+                                              " says an earlier session left"));
+  }
+  Log(LogLevel::kInfo, "recovered", {{"pid", process.pid()}, {"fields_restored", *restored}});
+  if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, StrCat("removing ", path));
+  return absl::OkStatus();
 }
 
 }  // namespace sbump

@@ -19,4 +19,12 @@ struct RecoveryResult {
 // ".broken".
 RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files);
 
+// The same for the journals of processes that no session holds. Silent where nothing can be done
+// yet.
+void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
+
+// The same for one process, whose lock the caller holds: before a new session begins its journal.
+absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
+                                RemoteMemory& memory, const Interpreter& interpreter);
+
 }  // namespace sbump

@@ -101,11 +101,15 @@ void Session::ChangeRules(RulesChange change, std::function<void(absl::StatusOr<
     return done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
   }
   asio::post(loop_->io, [this, change = std::move(change), done = std::move(done)] {
+    if (!StopReason().empty())
+      return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
     if (attachment_ == nullptr)
       return done(absl::FailedPreconditionError("the session is not active yet"));
     if (absl::Status status = attachment_->ChangeRules(change); !status.ok()) return done(status);
     Publish(SessionState::kActive, nullptr);
-    done(latest()->rows.size());
+    const Rows& rows = latest()->rows;
+    done(std::count_if(rows.begin(), rows.end(),
+                       [](const auto& row) { return row->pattern != kNoPattern; }));
   });
 }
 
@@ -115,18 +119,36 @@ void Session::Run(std::function<void(absl::Status)> on_end) {
   pthread_setname_np(pthread_self(), "session");
   progress_ = StrCat("studying pid ", spec_.pid);
   Publish(SessionState::kAttaching, nullptr);
-  absl::Status status = StopReason().empty() ? Attach() : absl::CancelledError(StopReason());
-  if (status.ok()) {
-    RunUntilStopped();
-    TakeLastChanges();
-    Publish(SessionState::kEnded, Finish());
-  } else {
+  absl::Status status = Live();
+  if (!status.ok()) {
     Log(LogLevel::kWarning, "attach_failed",
         {{"pid", spec_.pid}, {"session", id_}, {"why", ToStd(status.message())}});
+    // For those who only watch.
+    auto end = std::make_shared<SessionEnd>();
+    end->reason = std::string(status.message());
+    end->failed = true;
+    Publish(SessionState::kEnded, std::move(end));
   }
   TakeLastChanges();
   attachment_.reset();
   on_end(status);
+}
+
+// From attach to proof. Whatever is thrown (no memory, no file descriptors) ends this session and
+// no other.
+absl::Status Session::Live() {
+  try {
+    if (!StopReason().empty()) return absl::CancelledError(StopReason());
+    SB_RETURN_IF_ERROR(Attach());
+    RunUntilStopped();
+    TakeLastChanges();
+    Publish(SessionState::kEnded, Finish());
+    return absl::OkStatus();
+  } catch (const std::exception& error) {
+    RaisePriority(false);
+    attachment_.reset();
+    return absl::ResourceExhaustedError(StrCat("pid ", spec_.pid, ": ", error.what()));
+  }
 }
 
 // Whoever asked for a change gets an answer, also when the session ended first.
@@ -145,7 +167,12 @@ absl::Status Session::Attach() {
   if (!attachment.ok()) return attachment.status();
   progress_ = "placing probes and walking the heap";
   Publish(SessionState::kAttaching, nullptr);
-  SB_RETURN_IF_ERROR((*attachment)->Activate(started_ns_ + spec_.ttl_ns));
+  // From the first probe on threads of the process wait for this one.
+  RaisePriority(true);
+  if (absl::Status status = (*attachment)->Activate(started_ns_ + spec_.ttl_ns); !status.ok()) {
+    RaisePriority(false);
+    return status;
+  }
   attachment_ = *std::move(attachment);
   attach_ns_ = MonotonicNs() - started_ns_;
   return absl::OkStatus();
@@ -153,20 +180,21 @@ absl::Status Session::Attach() {
 
 void Session::RunUntilStopped() {
   progress_.clear();
-  next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
-  RaisePriority(true);
-  Publish(SessionState::kActive, nullptr);
-  Log(LogLevel::kInfo, "session_active",
-      {{"pid", spec_.pid},
-       {"session", id_},
-       {"client", spec_.client_name},
-       {"targets", latest()->rows.size()},
-       {"attach_ms", attach_ns_ / 1'000'000}});
   loop_->events.assign(dup(attachment_->event_fd()));
   loop_->process.assign(dup(attachment_->pidfd()));
   WatchEvents();
   WatchProcess();
-  Tick();
+  asio::post(loop_->io, [this] {
+    Publish(SessionState::kActive, nullptr);
+    next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
+    Log(LogLevel::kInfo, "session_active",
+        {{"pid", spec_.pid},
+         {"session", id_},
+         {"client", spec_.client_name},
+         {"targets", latest()->rows.size()},
+         {"attach_ms", attach_ns_ / 1'000'000}});
+    Tick();
+  });
   if (StopReason().empty()) loop_->io.run();
   RaisePriority(false);
   loop_->tick.cancel();
@@ -177,7 +205,7 @@ void Session::RunUntilStopped() {
 void Session::WatchEvents() {
   loop_->events.async_wait(asio::posix::stream_descriptor::wait_read,
                            [this](const boost::system::error_code& error) {
-                             if (error) return;
+                             if (error || !StopReason().empty()) return;
                              attachment_->HandleEvents();
                              WatchEvents();
                            });
@@ -191,10 +219,13 @@ void Session::WatchProcess() {
 }
 
 void Session::Tick() {
+  // A timer that was cancelled too late still comes here.
+  if (!StopReason().empty()) return;
   const uint64_t now_ns = MonotonicNs();
   attachment_->Tidy();
   if (!attachment_->Alive()) return Stop("target exited");
   if (attachment_->Execed()) return Stop("target called exec");
+  if (const auto why = attachment_->FailedSelfCheck()) return Stop(*why);
   if (now_ns >= started_ns_ + spec_.ttl_ns) return Stop("ttl over");
   if (spec_.duration_ns != 0 &&
       now_ns >= attachment_->active_since_ns() + spec_.start_ns + spec_.duration_ns) {

@@ -52,6 +52,7 @@ class Session {
  private:
   struct Loop;
   void Run(std::function<void(absl::Status)> on_end);
+  absl::Status Live();
   absl::Status Attach();
   void RunUntilStopped();
   void WatchEvents();

@@ -22,9 +22,12 @@ struct ProcessInfo {
   std::string build_id;
 };
 
-// What does not change in the life of a row.
+inline constexpr size_t kNoPattern = static_cast<size_t>(-1);
+
+// What changes only with the targets.
 struct RowInfo {
-  size_t pattern = 0;  // the first that matches: it owns the row
+  size_t pattern = kNoPattern;    // the first that matches: it owns the row
+  std::vector<size_t> matches;    // all that match
   std::string filename;
   std::string qualname;
   uint32_t first_line = 0;
@@ -95,6 +98,7 @@ struct DetachProof {
 struct SessionEnd {
   std::string reason;
   DetachProof proof;
+  bool failed = false;  // never became active: `reason` says why
   bool no_hits = false;
   bool no_match = false;
 };
@@ -118,6 +122,7 @@ struct Snapshot {
   std::vector<std::string> warnings;
   std::string progress;
   bool inexact = false;
+  uint64_t missed_calls = 0;  // that could not be attributed to any row
   uint64_t unix_ns = 0;
   uint64_t monotonic_ns = 0;  // taken at the same moment: turns the hits' times into times of day
   uint64_t delay_ns = 0;

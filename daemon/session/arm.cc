@@ -1,0 +1,182 @@
+// The part of an attachment that works with the process stopped: walk, judge, arm, bump.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "daemon/attach/version_bump.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/process/cached_reader.h"
+#include "daemon/session/attachment.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kWalkCacheBytes = size_t{128} << 20;
+// How long a running collection is waited for, in steps that grow.
+constexpr uint64_t kPatienceNs = 5'000'000'000;
+constexpr auto kLongestPause = std::chrono::milliseconds(250);
+
+}  // namespace
+
+absl::StatusOr<PtraceStop> Attachment::Stop() {
+  ++stop_number_;
+  return PtraceStop::StopAll(process_, std::chrono::nanoseconds(spec_.max_stop_ns));
+}
+
+void Attachment::NoteStop(const PtraceStop& stop) {
+  const uint64_t ns = MonotonicNs() - stop.stopped_since_ns();
+  ++times_.stops;
+  times_.stopped_ns += ns;
+  times_.longest_stop_ns = std::max(times_.longest_stop_ns, ns);
+}
+
+absl::Status Attachment::StopAndWalk(const WithWalk& then) {
+  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
+  for (auto pause = std::chrono::milliseconds(2);; pause = std::min(2 * pause, kLongestPause)) {
+    std::unique_lock turn(*environment_.walk_turn);
+    SB_ASSIGN_OR_RETURN(PtraceStop stop, Stop());
+    HandleEvents();
+    const CachedReader reader(memory_, kWalkCacheBytes);
+    absl::StatusOr<HeapWalk> walk =
+        WalkHeap(reader, interpreter_, stop.stopped_since_ns() + spec_.max_stop_ns);
+    absl::Status status = walk.ok() ? then(stop, *std::move(walk)) : walk.status();
+    stop.Resume();
+    HandleEvents();
+    NoteStop(stop);
+    if (status.code() != absl::StatusCode::kUnavailable) return status;
+    if (MonotonicNs() > give_up_ns) break;
+    turn.unlock();
+    std::this_thread::sleep_for(pause);  // a collection was running
+  }
+  return absl::UnavailableError(
+      StrCat("pid ", process_.pid(),
+             ": the garbage collector was running each time that it was looked at; try again"));
+}
+
+void Attachment::Learn(HeapWalk walk) {
+  if (walk.incomplete) {
+    warnings_.push_back(StrCat("the inventory is incomplete: ", walk.incomplete_why));
+    // From 3.12 on each code object introduces itself when it is called.
+    if (interpreter_.layout().arming != ArmingKind::kInstrumentedResume)
+      Skip("code objects that the walk did not reach");
+  }
+  inventory_.modules() = std::move(walk.modules);
+  std::unordered_set<std::string_view> files;
+  for (const CodeObject& code : walk.codes) {
+    const std::vector<std::string>& modules = inventory_.modules().Find(code.filename);
+    if (files.insert(code.filename).second) {
+      filter_->NoteFile(*programs_, *rules_.targets, code.filename, modules);
+    }
+    KnownCode* known = inventory_.Find(code.head.addr);
+    const bool is_known = known != nullptr && known->head.fingerprint == code.head.fingerprint &&
+                          known->qualname_source != QualnameSource::kCoName;
+    if (!is_known) known = &inventory_.Learn(code, modules);
+    known->seen_in_stop = stop_number_;
+  }
+}
+
+std::vector<RemoteAddr> Attachment::KnownAddresses() const {
+  std::vector<RemoteAddr> codes;
+  codes.reserve(inventory_.codes().size());
+  for (const auto& [addr, code] : inventory_.codes()) codes.push_back(RemoteAddr{addr});
+  return codes;
+}
+
+absl::Status Attachment::ArmKnown(const PtraceStop& stop) {
+  SB_RETURN_IF_ERROR(ArmStopped(KnownAddresses(), stop, /*repairing=*/false));
+  return interpreter_.layout().arming == ArmingKind::kInstrumentedResume ? Bump()
+                                                                         : absl::OkStatus();
+}
+
+// What was read before this stop may be something else by now.
+bool Attachment::IsStillThere(const KnownCode& code) const {
+  if (code.seen_in_stop == stop_number_) return true;
+  absl::StatusOr<CodeHead> now =
+      ReadCodeHead(memory_, interpreter_.layout(), interpreter_.code_type, code.head.addr);
+  return now.ok() && now->fingerprint == code.head.fingerprint && now->unit == code.head.unit;
+}
+
+absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const PtraceStop& stop,
+                                    bool repairing) {
+  SB_RETURN_IF_ERROR(ReserveRows());
+  std::vector<std::pair<uint64_t, sb_verdict>> verdicts;
+  std::vector<ArmedField> fields;
+  for (RemoteAddr addr : codes) {
+    KnownCode& code = *inventory_.Find(addr);
+    if (!IsStillThere(code)) {
+      programs_->DeleteVerdict(addr);
+      inventory_.Forget(addr);
+      continue;
+    }
+    verdicts.emplace_back(addr.value, VerdictOf(code));
+    if (code.row == kNoRow || code.armed) continue;
+    absl::StatusOr<ArmingDecision> decision =
+        DecideArming(memory_, interpreter_, code.head, /*introduced=*/repairing);
+    if (!decision.ok()) {
+      inventory_.SetBlocked(code, std::string(decision.status().message()));
+      continue;
+    }
+    inventory_.SetBlocked(code,
+                          decision->kind == ArmingDecision::Kind::kBlocked ? decision->why : "");
+    if (decision->kind == ArmingDecision::Kind::kWrite) fields.push_back(decision->field);
+  }
+  SB_RETURN_IF_ERROR(programs_->SetVerdicts(verdicts));
+  SB_RETURN_IF_ERROR(journal_->WillArm(fields));
+  for (const ArmedField& field : fields) {
+    if (stop.Expired()) return absl::DeadlineExceededError("the stop ended before all was armed");
+    KnownCode& code = *inventory_.Find(field.code);
+    absl::StatusOr<int32_t> value = ReadField(memory_, field);
+    // It ran unarmed at least once, or it would not have been told of.
+    if (repairing && value.ok() && *value != field.armed) {
+      inventory_.AddMissedCalls(code.row, 1);
+    }
+    code.field = field;
+    code.armed = true;
+    SB_RETURN_IF_ERROR(WriteField(memory_, field, field.armed));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Attachment::Bump() {
+  SB_RETURN_IF_ERROR(journal_->WillBump());
+  SB_RETURN_IF_ERROR(
+      Annotate(BumpInstrumentationVersion(memory_, interpreter_), StrCat("pid ", process_.pid())));
+  constexpr uint64_t kSettlingNs = 300'000'000;
+  unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
+  return absl::OkStatus();
+}
+
+// ---- Verdicts ----
+
+absl::Status Attachment::ReserveRows() {
+  const uint32_t count = static_cast<uint32_t>(inventory_.rows().size());
+  SB_RETURN_IF_ERROR(programs_->ReserveSlots(count));
+  for (; slots_published_ < count; ++slots_published_) {
+    const Dose dose = rules_.DoseOf(inventory_.rows()[slots_published_]->pattern);
+    programs_->slot(slots_published_).delay_ns = DelayInForce(dose.delay_ns);
+    programs_->slot(slots_published_).every = dose.every;
+  }
+  return absl::OkStatus();
+}
+
+sb_verdict Attachment::VerdictOf(const KnownCode& code) const {
+  sb_verdict verdict{};
+  verdict.unit_addr = code.head.unit.value;
+  verdict.fingerprint = code.head.fingerprint;
+  verdict.slot = code.row == kNoRow ? SB_NO_SLOT : code.row;
+  verdict.flags = (code.head.flags & kCoResumable) != 0 ? SB_VERDICT_GENERATOR : 0;
+  return verdict;
+}
+
+uint32_t Attachment::DisarmStopped(const std::vector<ArmedField>& fields, const PtraceStop& stop) {
+  uint32_t failed = 0;
+  for (const ArmedField& field : fields) {
+    if (stop.Expired()) return ++failed;
+    const DisarmingDecision decision = DecideDisarming(memory_, interpreter_, field);
+    if (decision.write && !WriteField(memory_, field, field.original).ok()) ++failed;
+  }
+  return failed;
+}
+
+}  // namespace sbump

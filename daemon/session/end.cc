@@ -1,0 +1,138 @@
+// The part of an attachment that ends it, and proves that nothing is left.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "daemon/attach/version_bump.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/session/attachment.h"
+
+namespace sbump {
+namespace {
+
+// How long a process that cannot be stopped (someone else traces it) is tried again.
+constexpr uint64_t kPatienceNs = 2'000'000'000;
+constexpr auto kLongestPause = std::chrono::milliseconds(200);
+
+}  // namespace
+
+std::vector<ArmedField> Attachment::ArmedFields() const {
+  std::vector<ArmedField> fields;
+  for (const auto& [addr, code] : inventory_.codes()) {
+    if (code.armed) fields.push_back(code.field);
+  }
+  return fields;
+}
+
+uint32_t Attachment::CountFieldsLeft(const std::vector<ArmedField>& fields) const {
+  return static_cast<uint32_t>(
+      std::count_if(fields.begin(), fields.end(), [&](const ArmedField& field) {
+        const DisarmingDecision decision = DecideDisarming(memory_, interpreter_, field);
+        return decision.write || decision.unknown;
+      }));
+}
+
+uint32_t Attachment::CountTextBytesChanged() const {
+  constexpr uint64_t kProbeBytes = 16;
+  uint32_t changed = 0;
+  for (uint64_t vaddr : ProbedAddresses()) {
+    absl::StatusOr<std::span<const std::byte>> expected =
+        interpreter_.file->elf->BytesAt(vaddr, kProbeBytes);
+    std::array<std::byte, kProbeBytes> found;
+    // What cannot be compared is not proven.
+    if (!expected.ok() || !memory_.Read(RemoteAddr{vaddr + interpreter_.load_bias}, found).ok()) {
+      ++changed;
+      continue;
+    }
+    for (size_t i = 0; i < kProbeBytes; ++i) changed += found[i] != (*expected)[i];
+  }
+  return changed;
+}
+
+// Returns what stood in the way, if something did. More than one look, because a thread of 3.8 to
+// 3.10 may be stopped between reading and writing back the counter.
+std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
+  std::string trouble;
+  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
+  auto pause = std::chrono::milliseconds(5);
+  const auto versions_agree = [&] {
+    return unsettled_until_ns_ == 0 || VersionsAgree(memory_, interpreter_).value_or(false);
+  };
+  while (process_.Alive() && (CountFieldsLeft(fields) != 0 || !versions_agree()) &&
+         MonotonicNs() < give_up_ns) {
+    absl::StatusOr<PtraceStop> stop = Stop();
+    if (!stop.ok()) {
+      trouble = std::string(stop.status().message());
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+      continue;
+    }
+    trouble.clear();
+    DisarmStopped(fields, *stop);
+    if (unsettled_until_ns_ != 0 && !stop->Expired())
+      RepairInstrumentationVersion(memory_, interpreter_).IgnoreError();
+    stop->Resume();
+    NoteStop(*stop);
+  }
+  return trouble;
+}
+
+DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string trouble) const {
+  DetachProof proof;
+  if (!process_.Alive()) {
+    proof.detail = "the process has ended";
+  } else if (Execed()) {
+    proof.detail = "the process runs another program now (exec)";
+  } else {
+    proof.fields_left = CountFieldsLeft(fields);
+    proof.text_bytes_changed = CountTextBytesChanged();
+    proof.verified = true;
+    proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
+    if (interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
+      proof.detail += "; the raised instrumentation version stays (harmless)";
+    if (proof.fields_left != 0) proof.detail += StrCat("; ", trouble);
+  }
+  return proof;
+}
+
+DetachProof Attachment::DetachAndProve() {
+  const uint64_t begin_ns = MonotonicNs();
+  programs_->control().abort = 1;
+  HandleEvents();  // the dead leave the inventory
+  const bool readable = process_.Alive() && !Execed();
+  if (readable && active_since_ns_ != 0) AttributeTheRest();
+  const std::vector<ArmedField> fields = ArmedFields();
+  std::string trouble = readable ? Disarm(fields) : "";
+  const uint32_t links_left = programs_->CloseLinks();
+  DetachProof proof = Prove(fields, std::move(trouble));
+  proof.links_left = links_left;
+  // With fields left the journal stays: they are tried again later.
+  if (journal_ && proof.fields_left == 0) {
+    if (absl::Status s = journal_->Remove(); !s.ok()) warnings_.push_back(std::string(s.message()));
+  }
+  times_.detach_ns = MonotonicNs() - begin_ns;
+  if (active_since_ns_ != 0) {
+    if (proof.verified) LearnWhatWasDismissed();
+    ExplainNow();
+  }
+  return proof;
+}
+
+DetachProof Attachment::Detach() {
+  if (!proof_) proof_ = programs_ == nullptr ? DetachProof{} : DetachAndProve();
+  return *proof_;
+}
+
+// Why a pattern matched nothing is told from all that is loaded at the end, not only from what the
+// programs let through. Reads only, when everything else is done.
+void Attachment::LearnWhatWasDismissed() {
+  if (Unmatched().empty() || programs_->dismissed() == 0) return;
+  StopAndWalk([this](const PtraceStop&, HeapWalk walk) {
+    Learn(std::move(walk));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+}  // namespace sbump

@@ -1,0 +1,273 @@
+// The part of an attachment that answers held threads, and makes up for those that went on without
+// an answer.
+#include <algorithm>
+
+#include "daemon/attach/version_bump.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/cpython/qualname.h"
+#include "daemon/session/attachment.h"
+
+namespace sbump {
+namespace {
+
+constexpr int kMaxNesting = 50;
+// A thread waits meanwhile: about 20 ms at most.
+constexpr int kMostNestedAtOnce = 4000;
+constexpr size_t kMaxExpectedNames = 1'000'000;
+constexpr uint64_t kFirstRepairPauseNs = 100'000'000;
+constexpr uint64_t kLongestRepairPauseNs = 10'000'000'000;
+constexpr size_t kWatchedAtOnce = 64;
+
+}  // namespace
+
+// ---- Events ----
+
+void Attachment::HandleEvents() {
+  programs_->ConsumeEvents([this](const sb_event& event) { HandleEvent(event); });
+}
+
+void Attachment::HandleEvent(const sb_event& event) {
+  if (event.kind == SB_EVENT_DEAD) return OnDead(event);
+  if (!programs_->Claim(event)) {
+    late_.insert(event.code_addr);
+    return;
+  }
+  if (event.kind == SB_EVENT_FIRST_SIGHT) {
+    OnFirstSight(event);
+  } else {
+    OnArm(event);
+  }
+  late_.erase(event.code_addr);
+  programs_->Answer(event);
+  const uint64_t held_ns = MonotonicNs() - event.at_ns;
+  ++times_.holds;
+  times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
+  hold_times_.Add(held_ns);
+}
+
+void Attachment::OnFirstSight(const sb_event& event) {
+  absl::StatusOr<CodeObject> code = ReadNamed(RemoteAddr{event.code_addr});
+  if (!code.ok()) {
+    Skip("a code object could not be read when it was first seen");
+    // Once is enough.
+    sb_verdict nothing{};
+    nothing.fingerprint = event.fingerprint;
+    nothing.slot = SB_NO_SLOT;
+    programs_->SetVerdict(RemoteAddr{event.code_addr}, nothing).IgnoreError();
+    return;
+  }
+  const std::vector<std::string>& modules = inventory_.modules().Find(code->filename);
+  filter_->NoteFile(*programs_, *rules_.targets, code->filename, modules);
+  KnownCode& known = inventory_.Learn(*code, modules);
+  if (absl::Status status = Publish(known); !status.ok()) {
+    Skip(std::string(status.message()));
+    return;
+  }
+  if (known.row != kNoRow) ArmHeld(known);
+}
+
+void Attachment::OnArm(const sb_event& event) {
+  KnownCode* known = inventory_.Find(RemoteAddr{event.code_addr});
+  if (known != nullptr && known->row != kNoRow) ArmHeld(*known);
+}
+
+void Attachment::OnDead(const sb_event& event) {
+  const RemoteAddr addr{event.code_addr};
+  expected_names_.erase(addr.value);
+  const KnownCode* known = inventory_.Find(addr);
+  if (known == nullptr || known->head.fingerprint != event.fingerprint) return;
+  if (known->armed) journal_->Died(addr);
+  inventory_.Forget(addr);
+}
+
+// Its thread is claimed: it executes this code object and goes on only when it is answered.
+void Attachment::ArmHeld(KnownCode& code) {
+  absl::StatusOr<ArmingDecision> decision =
+      DecideArming(memory_, interpreter_, code.head, /*introduced=*/true);
+  if (!decision.ok()) {
+    Skip("a code object could not be read when it was to be armed");
+    return;
+  }
+  inventory_.SetBlocked(code,
+                        decision->kind == ArmingDecision::Kind::kBlocked ? decision->why : "");
+  if (decision->kind != ArmingDecision::Kind::kWrite) return;
+  absl::Status status = journal_->WillArm({decision->field});
+  if (status.ok()) {
+    code.field = decision->field;
+    code.armed = true;
+    status = WriteField(memory_, code.field, code.field.armed);
+  }
+  if (!status.ok()) {
+    inventory_.SetBlocked(code, std::string(status.message()));
+    Skip(std::string(status.message()));
+  }
+}
+
+absl::Status Attachment::Publish(const KnownCode& code) {
+  SB_RETURN_IF_ERROR(ReserveRows());
+  return programs_->SetVerdict(code.head.addr, VerdictOf(code));
+}
+
+// ---- Names ----
+
+absl::StatusOr<CodeObject> Attachment::ReadNamed(RemoteAddr addr) {
+  SB_ASSIGN_OR_RETURN(CodeObject code,
+                      ReadCodeObject(memory_, interpreter_.layout(), interpreter_.code_type, addr));
+  const bool is_module = code.name == kModuleCodeName;
+  // `<string>` and the like are no files of modules: what eval() and exec() run.
+  if (is_module && !code.filename.starts_with('<') && rules_.targets->AnyTakesDottedNames()) {
+    inventory_.modules().ReadNewest(memory_, interpreter_, code.filename).IgnoreError();
+  }
+  if (code.qualname_source != QualnameSource::kCoName) return code;
+  if (is_module) {
+    code.qualname_source = QualnameSource::kCoQualname;
+  } else if (const auto expected = expected_names_.find(addr.value);
+             expected != expected_names_.end() &&
+             expected->second.fingerprint == code.head.fingerprint) {
+    code.qualname = expected->second.qualname;
+    code.qualname_source = QualnameSource::kEnclosingCode;
+  }
+  if (code.qualname_source != QualnameSource::kCoName && TakesFile(code.filename)) {
+    int budget = kMostNestedAtOnce;
+    RememberNested(code, 0, budget);
+  }
+  return code;
+}
+
+bool Attachment::TakesFile(const std::string& filename) {
+  return rules_.targets->AnyTakesModule({filename, inventory_.modules().Find(filename), ""});
+}
+
+// The names of what `code` encloses, before any of it runs and before `code` itself is gone.
+void Attachment::RememberNested(const CodeObject& code, int depth, int& budget) {
+  if (depth == kMaxNesting || expected_names_.size() > kMaxExpectedNames) return;
+  absl::StatusOr<std::vector<RemoteAddr>> nested =
+      ReadNestedCode(memory_, interpreter_.code_type, interpreter_.tuple_type, code.head.consts);
+  if (!nested.ok()) return;
+  for (RemoteAddr addr : *nested) {
+    if (--budget < 0) return;
+    absl::StatusOr<CodeObject> child =
+        ReadCodeObject(memory_, interpreter_.layout(), interpreter_.code_type, addr);
+    if (!child.ok()) continue;
+    child->qualname = NestedQualname(code, child->name);
+    child->qualname_source = QualnameSource::kEnclosingCode;
+    expected_names_[addr.value] = {child->head.fingerprint, child->qualname};
+    RememberNested(*child, depth + 1, budget);
+  }
+}
+
+// ---- What went on without an answer ----
+
+// In two steps: what has a verdict is counted by it, and its pending calls stand still from then
+// on.
+void Attachment::AttributePending() {
+  if (!programs_->HasPending()) return;
+  for (const auto& [addr, pending] : programs_->TakePending(attributable_)) {
+    KnownCode* known = inventory_.Find(RemoteAddr{addr});
+    if (known == nullptr || known->head.fingerprint != pending.fingerprint) {
+      unattributed_calls_ += pending.calls;
+    } else if (known->row != kNoRow) {
+      __atomic_fetch_add(&programs_->slot(known->row).calls, pending.calls, __ATOMIC_RELAXED);
+    }
+  }
+  attributable_.clear();
+  for (uint64_t addr : programs_->PendingCodes()) {
+    (inventory_.Find(RemoteAddr{addr}) != nullptr ? attributable_ : late_).insert(addr);
+  }
+}
+
+// No program counts any more: whatever is left is attributed now, or never.
+void Attachment::AttributeTheRest() {
+  AttributePending();
+  if (!late_.empty()) {
+    if (absl::StatusOr<PtraceStop> stop = Stop(); stop.ok()) {
+      LearnLate();
+      stop->Resume();
+      NoteStop(*stop);
+      if (!ReserveRows().ok()) return;
+    }
+  }
+  for (uint64_t addr : programs_->PendingCodes()) attributable_.insert(addr);
+  AttributePending();
+}
+
+void Attachment::Repair() {
+  if (late_.empty() || MonotonicNs() < next_repair_ns_) return;
+  absl::StatusOr<PtraceStop> stop = Stop();
+  absl::Status status = stop.ok() ? RepairStopped(*stop) : stop.status();
+  repair_pause_ns_ = std::max(kFirstRepairPauseNs, repair_pause_ns_);
+  if (stop.ok()) {
+    stop->Resume();
+    NoteStop(*stop);
+    // A process that needs it all the time still runs nine tenths of it.
+    repair_pause_ns_ =
+        std::max(kFirstRepairPauseNs, 10 * (MonotonicNs() - stop->stopped_since_ns()));
+  }
+  if (!status.ok()) {
+    Skip(StrCat("repairing a missed hold: ", ToStd(status.message())));
+    repair_pause_ns_ = std::min(kLongestRepairPauseNs, 2 * repair_pause_ns_);
+  }
+  next_repair_ns_ = MonotonicNs() + repair_pause_ns_;
+}
+
+absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
+  HandleEvents();
+  SB_RETURN_IF_ERROR(ArmStopped(LearnLate(), stop, /*repairing=*/true));
+  late_.clear();
+  return absl::OkStatus();
+}
+
+// Of a stopped process: what is still alive of `late_`.
+std::vector<RemoteAddr> Attachment::LearnLate() {
+  std::vector<RemoteAddr> codes;
+  for (uint64_t addr : late_) {
+    absl::StatusOr<CodeObject> code = ReadNamed(RemoteAddr{addr});
+    if (!code.ok()) continue;  // dead by now
+    const std::vector<std::string>& modules = inventory_.modules().Find(code->filename);
+    inventory_.Learn(*code, modules).seen_in_stop = stop_number_;
+    codes.push_back(code->head.addr);
+  }
+  return codes;
+}
+
+// ---- What was armed ----
+
+// version_bump.h says why.
+void Attachment::SettleVersions() {
+  if (unsettled_until_ns_ == 0) return;
+  absl::StatusOr<bool> agree = VersionsAgree(memory_, interpreter_);
+  if (agree.ok() && !*agree) {
+    absl::StatusOr<PtraceStop> stop = Stop();
+    if (!stop.ok()) return;
+    RepairInstrumentationVersion(memory_, interpreter_).IgnoreError();
+    stop->Resume();
+    NoteStop(*stop);
+  }
+  if (MonotonicNs() < unsettled_until_ns_) return;
+  unsettled_until_ns_ = 0;
+  journal_->DidBump().IgnoreError();  // else recovery looks once more
+}
+
+// 3.12 on: a tool of the process whose callback returned DISABLE takes our instrumentation out too.
+void Attachment::WatchArmed() {
+  if (interpreter_.layout().arming != ArmingKind::kInstrumentedResume) return;
+  if (to_watch_.empty()) {
+    for (const auto& [addr, code] : inventory_.codes()) {
+      if (code.armed && code.row != kNoRow) to_watch_.push_back(RemoteAddr{addr});
+    }
+  }
+  for (size_t i = 0; i < kWatchedAtOnce && !to_watch_.empty(); ++i) {
+    KnownCode* code = inventory_.Find(to_watch_.back());
+    to_watch_.pop_back();
+    if (code == nullptr || !code->armed || !code->blocked.empty()) continue;
+    absl::StatusOr<int32_t> unit = ReadField(memory_, code->field);
+    if (!unit.ok() || *unit == code->field.armed) continue;
+    inventory_.SetBlocked(*code,
+                          "a sys.monitoring tool of the process switched its events off; counted "
+                          "again when the tool ends");
+    inventory_.AddMissedCalls(code->row, 1);
+  }
+}
+
+}  // namespace sbump
