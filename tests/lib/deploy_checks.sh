@@ -63,6 +63,45 @@ unit_is_valid() {
   ! grep sbumpd <<<"$said"
 }
 
+# says_ready SOCKET: as systemd listens where Type=notify; ends with status 0 at READY=1.
+says_ready() {
+  /usr/bin/python3 -c '
+import socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+listener.bind(sys.argv[1])
+listener.settimeout(10)
+while b"READY=1" not in listener.recv(4096).split(b"\n"):
+    pass' "$1"
+}
+
+# With exactly the capabilities that the unit names, sbumpd says that it is ready and attaches to a
+# process of another user.
+unit_rights_suffice() {
+  local prefix=$1 work=$2/rights unit=$1/lib/systemd/system/sbumpd.service code=0 names target daemon ready
+  mkdir -p "$work"
+  names=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | sed 's/CAP_/+/g; s/ /,/g' | tr '[:upper:]' '[:lower:]')
+  grep -qx NoNewPrivileges=yes "$unit" && grep -qx Type=notify "$unit" && [[ $names == +* ]] || return 1
+  setpriv --reuid=nobody --regid=nogroup --clear-groups /usr/bin/python3 - --seconds 60 \
+    <"$REPO/deploy/demo/service.py" >/dev/null 2>&1 &
+  target=$!
+  says_ready "$work/notify" >"$work/ready.log" 2>&1 &
+  ready=$!
+  until [[ -S $work/notify ]]; do
+    kill -0 "$ready" 2>/dev/null || break
+    sleep 0.05
+  done
+  NOTIFY_SOCKET=$work/notify setpriv --bounding-set="-all,$names" --inh-caps=-all --no-new-privs \
+    "$prefix/sbin/sbumpd" --listen "unix:$work/sock" --state-dir "$work/state" >"$work/sbumpd.log" 2>&1 &
+  daemon=$!
+  wait "$ready" || code=1
+  ((code != 0)) || timeout -k 5 30 "$prefix/bin/sbumpctl" --endpoint "unix:$work/sock" attach --pid "$target" \
+    --target '*:sign_reply' --delay 10us --duration 1s >"$work/attach.log" 2>&1 || code=1
+  stop_process "$daemon" 15 || code=1
+  stop_process "$target" 5 || true
+  ((code == 0)) || tail -n 5 "$work"/*.log
+  return "$code"
+}
+
 man_pages_format() {
   local page said
   for page in "$1"/share/man/man[18]/*.gz; do
@@ -134,6 +173,7 @@ run_deploy_checks() {
   check "programs carry no debug information" sizes_are_sensible "$prefix"
   check "programs run" programs_run "$prefix"
   check "the unit is valid" unit_is_valid "$prefix"
+  check "the unit's rights are enough" unit_rights_suffice "$prefix" "$work"
   check "man pages format without warnings" man_pages_format "$prefix"
   check "completions load" completions_load "$prefix"
   check "the .deb installs and purges" deb_installs "$work"
