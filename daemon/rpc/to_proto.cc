@@ -1,6 +1,7 @@
 #include "daemon/rpc/to_proto.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/match/utf8.h"
@@ -132,23 +133,33 @@ class Pieces {
  public:
   explicit Pieces(Message common) : common_(std::move(common)), pieces_{common_} {}
 
-  v1::TargetStats& NextTarget() { return *Room().add_targets(); }
-  v1::PatternStats& NextPattern() { return *Room().add_patterns(); }
+  // To be filled before the next one is asked for.
+  v1::TargetStats& NextTarget() { return Remember(*Room().add_targets()); }
+  v1::PatternStats& NextPattern() { return Remember(*Room().add_patterns()); }
   std::vector<Message> Take() {
     for (size_t i = 0; i + 1 < pieces_.size(); ++i) pieces_[i].set_more(true);
     return std::move(pieces_);
   }
 
  private:
+  template <typename Row>
+  Row& Remember(Row& row) {
+    last_ = &row;
+    return row;
+  }
+  // Each row is weighed: the target may give some names of 64 KiB.
   Message& Room() {
-    constexpr size_t kCheckEvery = 64;
-    if (++rows_ % kCheckEvery == 0 && pieces_.back().ByteSizeLong() > kBytesPerMessage)
+    if (last_ != nullptr) bytes_ += std::exchange(last_, nullptr)->ByteSizeLong();
+    if (bytes_ > kBytesPerMessage) {
       pieces_.push_back(common_);
+      bytes_ = 0;
+    }
     return pieces_.back();
   }
   const Message common_;
   std::vector<Message> pieces_;
-  size_t rows_ = 0;
+  const google::protobuf::Message* last_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 absl::Status CheckRange(std::string_view field, uint64_t value, uint64_t lowest, uint64_t highest) {
