@@ -47,7 +47,10 @@ absl::Status ParseNumber(const std::map<std::string, std::string, std::less<>>& 
   return absl::OkStatus();
 }
 
-absl::Status ParseArm(std::string_view line, JournalContents& contents) {
+// By code: a journal may have a hundred thousand of them.
+using ArmedFields = std::map<uint64_t, ArmedField>;
+
+absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
   const auto fields = ParseFields(line);
   ArmedField field;
   SB_RETURN_IF_ERROR(ParseNumber(fields, "code", field.code.value));
@@ -58,13 +61,12 @@ absl::Status ParseArm(std::string_view line, JournalContents& contents) {
   SB_RETURN_IF_ERROR(ParseNumber(fields, "fingerprint", field.fingerprint));
   if (field.size != 1 && field.size != 4)
     return absl::DataLossError("journal: a field of an unknown size");
-  std::erase_if(contents.fields, [&](const ArmedField& known) { return known.code == field.code; });
-  contents.fields.push_back(field);
+  armed[field.code.value] = field;
   return absl::OkStatus();
 }
 
-absl::Status ParseLine(std::string_view line, JournalContents& contents) {
-  if (line.starts_with("arm ")) return ParseArm(line, contents);
+absl::Status ParseLine(std::string_view line, ArmedFields& armed, JournalContents& contents) {
+  if (line.starts_with("arm ")) return ParseArm(line, armed);
   if (line.starts_with("bump ")) {
     contents.bump_begun = line == "bump begin";
     return absl::OkStatus();
@@ -72,7 +74,7 @@ absl::Status ParseLine(std::string_view line, JournalContents& contents) {
   if (line.starts_with("dead ")) {
     RemoteAddr code;
     SB_RETURN_IF_ERROR(ParseNumber(ParseFields(line), "code", code.value));
-    std::erase_if(contents.fields, [&](const ArmedField& field) { return field.code == code; });
+    armed.erase(code.value);
     return absl::OkStatus();
   }
   return absl::DataLossError(StrCat("journal: unknown line: ", line.substr(0, 80)));
@@ -209,6 +211,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
   // The reserved rest of the file is zeros.
   text = text.substr(0, text.find('\0'));
   JournalContents contents;
+  ArmedFields armed;
   bool first = true;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -216,11 +219,12 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (!first) {
-      if (!ParseLine(line, contents).ok()) ++contents.bad_lines;
+      if (!ParseLine(line, armed, contents).ok()) ++contents.bad_lines;
       continue;
     }
     first = false;
-    if (!line.starts_with(kMagic)) return absl::DataLossError("not a journal of sbump");
+    if (!line.starts_with(StrCat(kMagic, " ")))
+      return absl::DataLossError("not a journal of sbump");
     const auto fields = ParseFields(line);
     SB_RETURN_IF_ERROR(ParseNumber(fields, "pid", contents.target.pid));
     SB_RETURN_IF_ERROR(ParseNumber(fields, "start_ticks", contents.target.start_ticks));
@@ -228,6 +232,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
       contents.boot_id = boot->second;
   }
   if (first) return absl::DataLossError("an empty journal");
+  for (const auto& [code, field] : armed) contents.fields.push_back(field);
   return contents;
 }
 
