@@ -1,0 +1,69 @@
+// Needs root: the lock's directory is the machine's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "daemon/attach/target_lock.h"
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Of no process: pids end at 2^22.
+TargetId Nobody() {
+  return {.pid = (1 << 22) + 17, .start_ticks = static_cast<uint64_t>(getpid())};
+}
+
+TEST(TargetLockTest, TheSecondIsToldWhoHoldsIt) {
+  const auto first = TargetLock::Acquire(Nobody(), "session s1 of sbumpctl (pid 77)");
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second = TargetLock::Acquire(Nobody(), "me").status();
+  EXPECT_TRUE(absl::IsAlreadyExists(second)) << second;
+  EXPECT_THAT(std::string(second.message()), HasSubstr("pid 4194321 is held by session s1 of"));
+  EXPECT_THAT(std::string(second.message()), HasSubstr("sbumpctl detach --pid 4194321"));
+}
+
+TEST(TargetLockTest, AnotherStartTimeIsAnotherProcess) {
+  const auto first = TargetLock::Acquire(Nobody(), "first");
+  TargetId reused = Nobody();
+  reused.start_ticks += 1;
+  EXPECT_TRUE(TargetLock::Acquire(reused, "second").ok());
+}
+
+TEST(TargetLockTest, FreeAfterItsHoldersEnd) {
+  { ASSERT_TRUE(TargetLock::Acquire(Nobody(), "first").ok()); }
+  EXPECT_TRUE(TargetLock::Acquire(Nobody(), "second").ok());
+}
+
+TEST(TargetLockTest, AMovedLockIsStillHeld) {
+  auto first = TargetLock::Acquire(Nobody(), "first");
+  const TargetLock moved = *std::move(first);
+  first = absl::CancelledError();
+  EXPECT_TRUE(absl::IsAlreadyExists(TargetLock::Acquire(Nobody(), "second").status()));
+}
+
+struct Shared {
+  std::atomic<int> locked = 0;
+};
+
+TEST(TargetLockTest, AKilledDaemonHoldsNothing) {
+  const TargetId id = Nobody();
+  auto& shared = SharedWithChildren<Shared>();
+  Child daemon([&] {
+    const auto lock = TargetLock::Acquire(id, "a daemon that is killed");
+    shared.locked = lock.ok() ? 1 : 2;
+    pause();
+  });
+  ASSERT_TRUE(Eventually([&] { return shared.locked != 0; }));
+  ASSERT_EQ(shared.locked, 1);
+  EXPECT_TRUE(absl::IsAlreadyExists(TargetLock::Acquire(id, "me").status()));
+  daemon.Kill();
+  EXPECT_TRUE(TargetLock::Acquire(id, "me").ok());
+}
+
+}  // namespace
+}  // namespace sbump
