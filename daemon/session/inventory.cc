@@ -13,9 +13,7 @@ std::string RowKey(const KnownCode& code) {
 // True when `pattern` might take the object under the qualified name that could not be learnt: the
 // guess is the last part of it.
 bool MightMean(const Pattern& pattern, std::string_view guess) {
-  const std::string_view text = pattern.text;
-  const size_t colon = text.find(':');
-  const std::string_view qualname = text.substr(colon + 1, text.find(' ') - colon - 1);
+  const std::string_view qualname = pattern.qualname.pattern();
   return qualname.ends_with(guess) && qualname.size() > guess.size() &&
          qualname[qualname.size() - guess.size() - 1] == '.';
 }
