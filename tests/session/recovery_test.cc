@@ -1,0 +1,93 @@
+// What a daemon does at its start with the journals that it finds, as far as no process is touched.
+#include "daemon/session/recovery.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/attach/journal.h"
+#include "daemon/base/str_cat.h"
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+constexpr pid_t kNobody = (1 << 22) + 17;  // pids end at 2^22
+
+class RecoveryTest : public testing::Test {
+ protected:
+  RecoveryTest() : state_dir_(StrCat(testing::TempDir(), "/recovery_test.XXXXXX")) {
+    if (mkdtemp(state_dir_.data()) == nullptr) abort();
+    std::filesystem::create_directory(state_dir_ + "/journal");
+  }
+  ~RecoveryTest() override { std::filesystem::remove_all(state_dir_); }
+
+  std::string Path(const std::string& name) const { return state_dir_ + "/journal/" + name; }
+  void Put(const std::string& name, const std::string& text) { std::ofstream(Path(name)) << text; }
+  static std::string Header(pid_t pid, uint64_t start_ticks, const std::string& boot_id) {
+    return StrCat("sbump-journal 1 pid=", pid, " start_ticks=", start_ticks, " boot_id=", boot_id,
+                  "\n");
+  }
+  RecoveryResult Recover() { return RecoverJournals(state_dir_, files_); }
+  bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }
+
+  std::string state_dir_;
+  InterpreterFileCache files_;
+};
+
+TEST_F(RecoveryTest, NothingToDo) {
+  const RecoveryResult result = Recover();
+  EXPECT_EQ(result.processes + result.gone + result.failed, 0);
+  std::filesystem::remove(state_dir_ + "/journal");
+  EXPECT_EQ(Recover().failed, 0);
+}
+
+TEST_F(RecoveryTest, AProcessThatEnded) {
+  Put("1-1", Header(kNobody, 1, ReadBootId()));
+  EXPECT_EQ(Recover().gone, 1);
+  EXPECT_FALSE(Exists("1-1"));
+}
+
+TEST_F(RecoveryTest, AProcessOfAnotherBoot) {
+  Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  Put("1-1", Header(child.pid(), process->id().start_ticks, "another-boot"));
+  EXPECT_EQ(Recover().gone, 1);
+  EXPECT_FALSE(Exists("1-1"));
+}
+
+TEST_F(RecoveryTest, AnotherProcessHasThePidNow) {
+  Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  Put("1-1", Header(child.pid(), process->id().start_ticks - 1, ReadBootId()));
+  EXPECT_EQ(Recover().gone, 1);
+  EXPECT_FALSE(Exists("1-1"));
+  EXPECT_TRUE(process->Alive());
+}
+
+TEST_F(RecoveryTest, WhatCannotBeReadIsSetAside) {
+  Put("1-1", "not a journal\n");
+  EXPECT_EQ(Recover().failed, 1);
+  EXPECT_FALSE(Exists("1-1"));
+  EXPECT_TRUE(Exists("1-1.broken"));
+  EXPECT_EQ(Recover().failed, 0) << "and not looked at again";
+  EXPECT_TRUE(Exists("1-1.broken"));
+}
+
+TEST_F(RecoveryTest, OneThatCannotBeReadDoesNotKeepTheOthers) {
+  Put("1-1", "not a journal\n");
+  Put("2-2", Header(kNobody, 2, ReadBootId()));
+  Put("3-3", Header(kNobody, 3, ReadBootId()) + "arm nonsense\n");
+  const RecoveryResult result = Recover();
+  EXPECT_EQ(result.failed, 1);
+  EXPECT_EQ(result.gone, 2);
+}
+
+}  // namespace
+}  // namespace sbump
