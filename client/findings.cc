@@ -1,5 +1,7 @@
 #include "client/findings.h"
 
+#include <algorithm>
+
 #include "client/printable.h"
 #include "client/text_table.h"
 #include "daemon/base/str_cat.h"
@@ -49,10 +51,15 @@ std::string FindingsText(const v1::InspectReply& reply, const Palette& palette) 
 
 ExitCode FindingsExitCode(const v1::InspectReply& reply) {
   if (reply.usable()) return ExitCode::kOk;
+  // A missing right explains the rest: programs that do not load, files that cannot be read.
+  const auto lacks_right = [](const v1::Finding& finding) {
+    return finding.level() == v1::PROBLEM && finding.topic() == "capabilities";
+  };
+  if (std::any_of(reply.findings().begin(), reply.findings().end(), lacks_right))
+    return ExitCode::kPermission;
   for (const v1::Finding& finding : reply.findings()) {
     if (finding.level() != v1::PROBLEM) continue;
     const std::string& topic = finding.topic();
-    if (topic == "capabilities") return ExitCode::kPermission;
     if (topic == "interpreter" || topic == "offsets" || topic == "sites") {
       return ExitCode::kUnsupported;
     }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "daemon/attach/calibration.h"
+#include "daemon/attach/target_lock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/rpc/control_thread.h"
@@ -128,6 +129,7 @@ int RunDaemon(const DaemonOptions& options) {
   RaiseFileLimit();
   InterpreterFileCache files;
   Recover(options.state_dir, files);
+  TargetLock::RemoveStale();
   ControlThread control;
   std::mutex walk_turn;
   SessionTable table({.files = &files,

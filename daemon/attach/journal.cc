@@ -207,6 +207,10 @@ absl::Status Journal::Remove() {
   return absl::OkStatus();
 }
 
+bool Journal::NeverBegun(std::string_view text) {
+  return text.substr(0, text.find('\0')).find('\n') == std::string_view::npos;
+}
+
 absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
   // The reserved rest of the file is zeros.
   text = text.substr(0, text.find('\0'));

@@ -71,6 +71,8 @@ class Journal {
   const std::string& path() const { return path_; }
 
   static std::string PathOf(const std::string& state_dir, const TargetId& target);
+  // Without a whole first line: its daemon died before it could arm anything.
+  static bool NeverBegun(std::string_view text);
   static absl::StatusOr<JournalContents> Parse(std::string_view text);
   // Paths of the journals in STATE_DIR.
   static std::vector<std::string> List(const std::string& state_dir);

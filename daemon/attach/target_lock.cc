@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "daemon/base/str_cat.h"
 
@@ -16,7 +18,10 @@ constexpr const char* kDirectories[] = {"/run/sbumpd", "/run/sbumpd/locks"};
 
 // Ours alone: who could write there could take locks away, or hold them.
 absl::Status MakeDirectory(const char* path) {
-  if (mkdir(path, 0700) != 0 && errno != EEXIST) return ErrnoStatus(errno, StrCat("mkdir ", path));
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+    return Annotate(ErrnoStatus(errno, StrCat("mkdir ", path)),
+                    "sbumpd needs to be root, and takes its locks there");
+  }
   struct stat st;
   if (lstat(path, &st) != 0) return ErrnoStatus(errno, path);
   if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 0022) == 0)
@@ -44,7 +49,10 @@ absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std
   const std::string path = StrCat(kDirectories[1], "/", target.pid, "-", target.start_ticks);
   for (int attempt = 0; attempt < 10; ++attempt) {
     Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file.valid()) return ErrnoStatus(errno, StrCat("opening the lock ", path));
+    if (!file.valid()) {
+      return Annotate(ErrnoStatus(errno, StrCat("opening the lock ", path)),
+                      "sbumpd needs to be root");
+    }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
       return absl::AlreadyExistsError(
@@ -59,6 +67,14 @@ absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std
     return TargetLock(std::move(file), path);
   }
   return absl::UnavailableError(StrCat("the lock ", path, " keeps vanishing"));
+}
+
+void TargetLock::RemoveStale() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(kDirectories[1], error)) {
+    Fd file(open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(entry.path().c_str());
+  }
 }
 
 TargetLock::~TargetLock() {

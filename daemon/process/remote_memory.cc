@@ -48,7 +48,10 @@ std::string ToString(RemoteAddr addr) { return absl::StrCat("0x", absl::Hex(addr
 absl::StatusOr<RemoteMemory> RemoteMemory::Open(int proc_dirfd, pid_t pid) {
   Fd mem(openat(proc_dirfd, "mem", O_RDWR | O_CLOEXEC));
   if (!mem.valid()) {
-    const std::string needs = errno == EACCES || errno == EPERM ? " (needs CAP_SYS_PTRACE)" : "";
+    const std::string needs =
+        errno == EACCES || errno == EPERM
+            ? " (needs CAP_SYS_PTRACE, and CAP_DAC_OVERRIDE for another user's process)"
+            : "";
     return ErrnoStatus(errno, absl::StrCat("pid ", pid, ": open its memory", needs));
   }
   return RemoteMemory(std::move(mem), pid);

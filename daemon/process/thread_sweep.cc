@@ -184,8 +184,10 @@ absl::Status ThreadSweep::CheckDeadline() const {
                               ? "it keeps creating threads"
                               : absl::StrCat("thread ", running->first, " did not stop");
   return absl::DeadlineExceededError(ForPid(
-      process_.pid(), absl::StrCat(": could not be held still in time: ", who,
-                                   " (in an uninterruptible call?); it runs on; try again")));
+      process_.pid(),
+      absl::StrCat(
+          ": could not be held still in time: ", who,
+          " (in an uninterruptible call?); it runs on; try again, or allow a longer --max-stop")));
 }
 
 void ThreadSweep::DetachAll() {

@@ -132,6 +132,7 @@ absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
   return StopAndWalk([&](const PtraceStop& stop, HeapWalk walk) {
     Learn(std::move(walk));
     SB_RETURN_IF_ERROR(ArmKnown(stop));
+    PublishDoses();
     OpenDelayWindow(ttl_end_ns);
     return absl::OkStatus();
   });

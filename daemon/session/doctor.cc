@@ -12,8 +12,8 @@
 namespace sbump {
 namespace {
 
-constexpr int kCapSysPtrace = 19, kCapSysAdmin = 21, kCapSysNice = 23, kCapPerfmon = 38,
-              kCapBpf = 39, kCapCheckpointRestore = 40;
+constexpr int kCapDacOverride = 1, kCapSysPtrace = 19, kCapSysAdmin = 21, kCapSysNice = 23,
+              kCapPerfmon = 38, kCapBpf = 39, kCapCheckpointRestore = 40;
 
 uint64_t EffectiveCapabilities() {
   std::ifstream status("/proc/self/status");
@@ -75,9 +75,13 @@ class Doctor {
           has ? "" : why);
     };
     need(kCapBpf, "CAP_BPF", FindingLevel::kProblem, "needed to load the programs");
-    need(kCapPerfmon, "CAP_PERFMON", FindingLevel::kProblem, "needed to place uprobes");
+    need(kCapPerfmon, "CAP_PERFMON", FindingLevel::kProblem, "needed to load the programs");
+    // perf_uprobe_event_init() (kernel/events/core.c) asks for no less.
+    need(kCapSysAdmin, "CAP_SYS_ADMIN", FindingLevel::kProblem, "needed to place uprobes");
     need(kCapSysPtrace, "CAP_SYS_PTRACE", FindingLevel::kProblem,
          "needed to read and stop other users' processes");
+    need(kCapDacOverride, "CAP_DAC_OVERRIDE", FindingLevel::kWarning,
+         "needed for other users' processes: their memory is a file of theirs");
     need(kCapCheckpointRestore, "CAP_CHECKPOINT_RESTORE", FindingLevel::kWarning,
          "without it an interpreter whose file was replaced cannot be opened");
     need(kCapSysNice, "CAP_SYS_NICE", FindingLevel::kWarning,

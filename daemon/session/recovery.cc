@@ -76,6 +76,10 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
 
 void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryResult& result) {
   absl::StatusOr<std::string> text = ReadFile(path);
+  if (text.ok() && Journal::NeverBegun(*text)) {
+    unlink(path.c_str());
+    return;
+  }
   absl::StatusOr<JournalContents> journal = text.ok() ? Journal::Parse(*text) : text.status();
   if (!journal.ok()) {
     Log(LogLevel::kError, "journal_broken",
@@ -144,6 +148,10 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
   const std::string path = Journal::PathOf(state_dir, process.id());
   if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
   SB_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  if (Journal::NeverBegun(text)) {
+    unlink(path.c_str());
+    return absl::OkStatus();
+  }
   SB_ASSIGN_OR_RETURN(JournalContents journal, Journal::Parse(text));
   absl::StatusOr<int> restored = StopAndRestore(process, memory, interpreter, journal);
   if (!restored.ok()) {
