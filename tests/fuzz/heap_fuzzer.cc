@@ -1,0 +1,81 @@
+// Damage done to the heap of a small sound CPython: pairs of a place and what is written there, a
+// byte or a pointer to another place. The walk must end in time, and give what the readers vouch
+// for.
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+
+#include "daemon/base/clock.h"
+#include "daemon/cpython/heap_walk.h"
+#include "tests/fakes/fake_python.h"
+
+namespace sbump {
+namespace {
+
+void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+// Where objects lie: [begin, end).
+struct Scene {
+  explicit Scene(int minor) : python(minor) {
+    begin = python.Allocate(0);
+    const RemoteAddr inner = python.NewCode({.name = "inner", .qualname = "f.<locals>.inner"});
+    const RemoteAddr code = python.NewCode({.name = "f", .consts = {inner, python.NewTuple({})}});
+    for (int generation = 0; generation < 4; ++generation) {
+      python.NewFunction(code, "f", "mod", generation);
+      python.NewFunction(inner, "f.<locals>.inner", "mod", generation);
+    }
+    python.SetModules(python.NewDict({{python.NewStr("mod"), python.NewModule("mod", "/m.py")},
+                                      {python.NewStr("b"), python.NewModule("b", "/b.py")}}));
+    end = python.Allocate(0);
+  }
+  FakePython python;
+  RemoteAddr begin, end;
+};
+
+void Damage(Scene& scene, const uint8_t* data, size_t size) {
+  const uint64_t words = (scene.end.value - scene.begin.value) / 8;
+  const auto place = [&](const uint8_t* at) {
+    return scene.begin + static_cast<int64_t>(8 * ((at[0] | at[1] << 8) % words));
+  };
+  for (size_t i = 0; i + 5 <= size; i += 5) {
+    const RemoteAddr to = place(data + i);
+    switch (data[i + 2] % 4) {
+      case 0:
+        scene.python.memory().Put(to + data[i + 4] % 8, data[i + 3]);
+        break;
+      case 1:
+        scene.python.memory().Put(to, place(data + i + 3));
+        break;
+      case 2:
+        scene.python.memory().Put(to, scene.python.interpreter().code_type);
+        break;
+      default:
+        scene.python.memory().Put(to, uint64_t{data[i + 3]} << data[i + 4] % 64);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sbump
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr uint64_t kLimitNs = 20'000'000;
+  if (size < 1 || size > 4096) return 0;
+  sbump::Scene scene(8 + data[0] % 6);
+  sbump::Damage(scene, data + 1, size - 1);
+  const uint64_t begin_ns = sbump::MonotonicNs();
+  const auto walk =
+      sbump::WalkHeap(scene.python.memory(), scene.python.interpreter(), begin_ns + kLimitNs);
+  // A busy machine may stop us for a while, not for that long.
+  sbump::Require(sbump::MonotonicNs() - begin_ns < 100 * kLimitNs);
+  if (!walk.ok()) return 0;
+  std::set<sbump::RemoteAddr> seen;
+  for (const sbump::CodeObject& code : walk->codes) {
+    sbump::Require(seen.insert(code.head.addr).second);
+    sbump::Require(code.head.addr.Plausible());
+  }
+  sbump::Require(walk->incomplete != walk->incomplete_why.empty());
+  return 0;
+}
