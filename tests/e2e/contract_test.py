@@ -16,6 +16,7 @@ TARGET_FIELDS = {"pattern": str, "filename": str, "qualname": str, "first_line":
                  "delayed_calls": str, "requested_delay_ns": str, "injected_delay_ns": str, "missed_calls": str}
 STRATEGIES = {8: "armed: co_opcache_flag", 9: "armed: co_opcache_flag", 10: "armed: co_opcache_flag",
               11: "armed: RESUME", 12: "armed: INSTRUMENTED_RESUME", 13: "armed: INSTRUMENTED_RESUME"}
+LIMIT, PRECONDITION = 12, 13
 
 
 class ContractTest(Case):
@@ -91,7 +92,7 @@ class ContractTest(Case):
         target = self.start_target(python, "calls.py")
         answer = target.ask("run", 50, 1)
         found = self.daemon.ctl("match", "--pid", target.pid, "--target", "*/calls.py:Shape.*", "--target", "*:nothing",
-                                "--exclude", "*:Shape.zero", "--format", "json")
+                                "--exclude", "*:Shape.zero", "--max-stop", "1s", "--format", "json")
         self.assertEqual(found.code, 0, found)
         self.assertEqual(found.out.count("\n"), 1)
         reply = with_numbers(json.loads(found.out))
@@ -279,7 +280,14 @@ class ContractTest(Case):
         target = self.start_target(python, "calls.py")
         answer = target.ask("run", 50, 2)
         target.ask("take_counts")
-        session = self.attach(target, "--target", "*/calls.py:*", "--max-stop", "2ms")
+        session = self.start_attach(target, "--target", "*/calls.py:*", "--max-stop", "2ms")
+        try:
+            session.wait_active()
+        except AssertionError:  # not even stopped in that time: refused
+            self.assertIn(session.child.wait(), (LIMIT, PRECONDITION), session.errors)
+            self.assertIn("stop", session.errors)
+            self.assert_nothing_left(target)
+            return self.assert_ends_well(target)
         self.assertEqual(target.ask("run", 50, 2), answer)
         own = target.ask("take_counts")
         last = session.finish()

@@ -169,7 +169,8 @@ class StateDirectoryTest(Case):
 class ListenersTest(Case):
     def test_two_listeners(self):
         endpoints = ["unix:%s/%d.sock" % (self.scratch, i) for i in range(2)]
-        daemon = Child([SBUMPD, "--listen", endpoints[0], "--listen", endpoints[1], "--state-dir", self.scratch + "/st"],
+        listen = ["--listen", endpoints[0], "--listen", endpoints[1]]
+        daemon = Child([SBUMPD, *listen, "--state-dir", self.scratch + "/st"],
                        death_signal=signal.SIGTERM, env=clean_environment())
         self.addCleanup(daemon.kill)
         self.eventually(lambda: all(os.path.exists(one[5:]) for one in endpoints), 5, "both sockets")

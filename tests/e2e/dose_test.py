@@ -1,4 +1,7 @@
-"""The dose that the target's own clock sees, and the flags that shape it. Margins are wide: tests/bench judges accuracy."""
+"""The dose that the target's own clock sees, and the flags that shape it.
+
+Margins are wide: tests/bench judges accuracy.
+"""
 import time
 
 from harness.case import Case, each_interpreter, main

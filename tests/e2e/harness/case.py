@@ -54,7 +54,8 @@ class Case(unittest.TestCase):
                 continue
             delattr(cls, name)
             if not method.pythons():
-                setattr(cls, name, unittest.skip("no interpreter that this is about was found")(_with_python(method, None)))
+                skip = unittest.skip("no interpreter that this is about was found")
+                setattr(cls, name, skip(_with_python(method, None)))
             for python in method.pythons():
                 setattr(cls, "%s_on_%s" % (name, python.name.replace(".", "_")), _with_python(method, python))
 
@@ -80,6 +81,9 @@ class Case(unittest.TestCase):
 
     def start_attach(self, target, *arguments, daemon=None, env=None):
         """`target` is a Target or a pid. Returns at once: see Session.wait_active()."""
+        if "--max-stop" not in arguments:
+            # The default of 100 ms is enough unless other work keeps both processors.
+            arguments += ("--max-stop", "1s")
         session = Session(daemon or self.daemon, "--pid", getattr(target, "pid", target), *arguments, env=env)
         self.addCleanup(session.kill)
         return session

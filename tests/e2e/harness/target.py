@@ -2,6 +2,7 @@
 import json
 import pathlib
 
+from harness import traces
 from harness.child import Child
 from harness.daemon import clean_environment
 
@@ -17,6 +18,7 @@ class Target:
         self._answers = 0
         self.hello = self.answer()
         self.pid = self.hello["pid"]
+        self.start_ticks = traces.start_ticks(self.pid)
 
     def send(self, name, *arguments):
         self.child.process.stdin.write(json.dumps([name, arguments]).encode() + b"\n")

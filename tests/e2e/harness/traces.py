@@ -3,7 +3,7 @@ import fcntl
 import os
 import pathlib
 
-LOCKS = "/run/lock/sbumpd"
+LOCKS = "/run/sbumpd/locks"
 
 
 def _mapped_text(pid):
@@ -58,13 +58,21 @@ def trouble_of_threads(pid):
     return found
 
 
-def locks(pid):
-    """Lock files that name the process."""
-    return [name for name in _lock_files() if name.startswith("%d-" % pid)]
+def locks(pid, ticks=None):
+    """Lock files that name the process, by its pid and start time."""
+    return [name for name in _lock_files() if name == "%d-%d" % (pid, ticks or start_ticks(pid))]
 
 
 def held_locks(pid):
     return [name for name in locks(pid) if _is_held(os.path.join(LOCKS, name))]
+
+
+def start_ticks(pid):
+    """0 where there is no such process any more."""
+    try:
+        return int(pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[19])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _lock_files():

@@ -166,15 +166,47 @@ def work(n):
 
 
 def run(n, threads):
-    """`work` in so many threads at once; the sum of their answers."""
+    """`work` in so many threads at once, this one among them; the sum of their answers."""
     answers = []
-    workers = [threading.Thread(target=lambda: answers.append(work(n))) for _ in range(threads)]
+    workers = [threading.Thread(target=lambda: answers.append(work(n))) for _ in range(threads - 1)]
     for worker in workers:
         worker.start()
+    answers.append(work(n))
     for worker in workers:
         worker.join()
     assert len(answers) == threads
     return sum(answers)
+
+
+looping = []
+wrong = []
+
+
+def start_looping(threads):
+    """Calls and compares, in the background, for as long as it is wanted."""
+    expected = work(3)
+
+    def loop():
+        while looping:
+            looping_over(expected)
+
+    looping[:] = [threading.Thread(target=loop) for _ in range(threads)]
+    for worker in list(looping):
+        worker.start()
+
+
+def looping_over(expected):
+    if work(3) != expected:
+        wrong.append(1)
+
+
+def stop_looping():
+    """How often an answer was wrong."""
+    workers = list(looping)
+    looping.clear()
+    for worker in workers:
+        worker.join()
+    return len(wrong)
 
 
 def take_counts():
@@ -195,4 +227,5 @@ def generators_never_started(n):
 
 if __name__ == "__main__":
     sys.setswitchinterval(0.0005)
-    serve({"run": run, "take_counts": take_counts, "generators_never_started": generators_never_started})
+    serve({"run": run, "start_looping": start_looping, "stop_looping": stop_looping,
+           "take_counts": take_counts, "generators_never_started": generators_never_started})
