@@ -38,8 +38,9 @@ std::vector<const TargetList::Group*> TargetList::GroupsOf(const CodeName& name)
     if (found != plain_groups_.end()) groups.push_back(&found->second);
   }
   for (const auto& [text, entry] : glob_groups_) {
+    const Glob& glob = *entry.module;
     if (std::any_of(modules.begin(), modules.end(),
-                    [&](std::string_view module) { return entry.module->Matches(module); })) {
+                    [&](std::string_view module) { return glob.Matches(module); })) {
       groups.push_back(&entry.group);
     }
   }
