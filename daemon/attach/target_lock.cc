@@ -27,7 +27,9 @@ absl::Status MakeDirectory(const char* path) {
   if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 0022) == 0)
     return absl::OkStatus();
   return absl::PermissionDeniedError(
-      StrCat(path, " is not a directory of this user that others cannot write to"));
+      StrCat(path,
+             " is not a directory of this user that others cannot write to; sbumpd needs to be "
+             "root, and takes its locks there"));
 }
 
 std::string ReadHolder(int fd) {

@@ -1,5 +1,9 @@
 #include "daemon/attach/version_bump.h"
 
+#include <sys/uio.h>
+
+#include <cerrno>
+
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -8,10 +12,32 @@ namespace {
 constexpr int kVersionShift = 8;  // 3.13: the low byte of eval_breaker holds events
 constexpr int kVersionBits = 32;  // what _Py_Instrument() compares
 
+constexpr size_t kMaxWordsPerWrite = 1024;  // IOV_MAX
+
 struct Word {
   RemoteAddr addr;
   uint64_t value;
 };
+
+// In one system call: a daemon that is killed between two would leave a process whose words
+// disagree, and which runs on.
+absl::Status WriteWords(pid_t pid, std::vector<Word>& words) {
+  if (words.empty()) return absl::OkStatus();
+  if (words.size() > kMaxWordsPerWrite) {
+    return absl::ResourceExhaustedError(StrCat("pid ", pid, " has ", words.size(),
+                                               " thread states; the most is ", kMaxWordsPerWrite));
+  }
+  std::vector<iovec> local, remote;
+  for (Word& word : words) {
+    local.push_back({&word.value, sizeof(word.value)});
+    remote.push_back({reinterpret_cast<void*>(word.addr.value), sizeof(word.value)});
+  }
+  const ssize_t n =
+      process_vm_writev(pid, local.data(), local.size(), remote.data(), remote.size(), 0);
+  if (n == static_cast<ssize_t>(words.size() * sizeof(uint64_t))) return absl::OkStatus();
+  return ErrnoStatus(n < 0 ? errno : EIO,
+                     StrCat("pid ", pid, ": writing the instrumentation version"));
+}
 
 // 3.13: the thread's word with the version of `interpreter_word`.
 absl::StatusOr<Word> ThreadWord(const MemoryReader& memory, const Layout& layout, RemoteAddr thread,
@@ -61,7 +87,8 @@ bool PublishesToThreads(const Interpreter& interpreter) {
 
 }  // namespace
 
-absl::Status BumpInstrumentationVersion(RemoteMemory& memory, const Interpreter& interpreter) {
+absl::Status BumpInstrumentationVersion(pid_t pid, const MemoryReader& memory,
+                                        const Interpreter& interpreter) {
   const uint64_t step = PublishesToThreads(interpreter) ? uint64_t{1} << kVersionShift : 1;
   SB_ASSIGN_OR_RETURN(std::vector<Word> words, WantedWords(memory, interpreter, step));
   for (const Word& word : words) {
@@ -70,8 +97,7 @@ absl::Status BumpInstrumentationVersion(RemoteMemory& memory, const Interpreter&
           StrCat("the instrumentation version ", word.value, " of the interpreter is at its end"));
     }
   }
-  for (const Word& word : words) SB_RETURN_IF_ERROR(memory.WriteValue(word.addr, word.value));
-  return absl::OkStatus();
+  return WriteWords(pid, words);
 }
 
 absl::StatusOr<bool> VersionsAgree(const MemoryReader& memory, const Interpreter& interpreter) {
@@ -85,11 +111,11 @@ absl::StatusOr<bool> VersionsAgree(const MemoryReader& memory, const Interpreter
   return true;
 }
 
-absl::StatusOr<int> RepairInstrumentationVersion(RemoteMemory& memory,
+absl::StatusOr<int> RepairInstrumentationVersion(pid_t pid, const MemoryReader& memory,
                                                  const Interpreter& interpreter) {
   if (!PublishesToThreads(interpreter)) return 0;
   SB_ASSIGN_OR_RETURN(std::vector<Word> wrong, WrongWords(memory, interpreter, 0));
-  for (const Word& word : wrong) SB_RETURN_IF_ERROR(memory.WriteValue(word.addr, word.value));
+  SB_RETURN_IF_ERROR(WriteWords(pid, wrong));
   return static_cast<int>(wrong.size());
 }
 

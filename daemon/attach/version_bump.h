@@ -14,14 +14,15 @@ namespace sbump {
 // On 3.13 a thread that was stopped while it took the GIL may still put an older version back into
 // its own word (take_gil(), Python/ceval_gil.c) and would loop in RESUME (Python/bytecodes.c): look
 // with VersionsAgree() for a while after the stop, and repair.
-absl::Status BumpInstrumentationVersion(RemoteMemory& memory, const Interpreter& interpreter);
+absl::Status BumpInstrumentationVersion(pid_t pid, const MemoryReader& memory,
+                                        const Interpreter& interpreter);
 
 // Whether every thread's version is that of its interpreter. Reads only; the process may run.
 absl::StatusOr<bool> VersionsAgree(const MemoryReader& memory, const Interpreter& interpreter);
 
 // Makes them agree: also what recovery does after a daemon died in a bump. Stopped process. Returns
 // how many words were wrong.
-absl::StatusOr<int> RepairInstrumentationVersion(RemoteMemory& memory,
+absl::StatusOr<int> RepairInstrumentationVersion(pid_t pid, const MemoryReader& memory,
                                                  const Interpreter& interpreter);
 
 }  // namespace sbump

@@ -49,7 +49,7 @@ absl::Status Attachment::StopAndWalk(const WithWalk& then) {
     turn.unlock();
     std::this_thread::sleep_for(pause);  // a collection was running
   }
-  return absl::UnavailableError(
+  return absl::FailedPreconditionError(
       StrCat("pid ", process_.pid(),
              ": the garbage collector was running each time that it was looked at; try again"));
 }
@@ -140,8 +140,7 @@ absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const 
 
 absl::Status Attachment::Bump() {
   SB_RETURN_IF_ERROR(journal_->WillBump());
-  SB_RETURN_IF_ERROR(
-      Annotate(BumpInstrumentationVersion(memory_, interpreter_), StrCat("pid ", process_.pid())));
+  SB_RETURN_IF_ERROR(BumpInstrumentationVersion(process_.pid(), memory_, interpreter_));
   constexpr uint64_t kSettlingNs = 300'000'000;
   unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
   return absl::OkStatus();

@@ -72,7 +72,7 @@ std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
     trouble.clear();
     DisarmStopped(fields, *stop);
     if (unsettled_until_ns_ != 0 && !stop->Expired())
-      RepairInstrumentationVersion(memory_, interpreter_).IgnoreError();
+      RepairInstrumentationVersion(process_.pid(), memory_, interpreter_).IgnoreError();
     stop->Resume();
     NoteStop(*stop);
   }

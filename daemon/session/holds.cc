@@ -240,7 +240,7 @@ void Attachment::SettleVersions() {
   if (agree.ok() && !*agree) {
     absl::StatusOr<PtraceStop> stop = Stop();
     if (!stop.ok()) return;
-    RepairInstrumentationVersion(memory_, interpreter_).IgnoreError();
+    RepairInstrumentationVersion(process_.pid(), memory_, interpreter_).IgnoreError();
     stop->Resume();
     NoteStop(*stop);
   }

@@ -36,7 +36,7 @@ absl::StatusOr<HeapWalk> StopAndWalk(const TargetProcess& process, const RemoteM
     if (walk.ok() || walk.status().code() != absl::StatusCode::kUnavailable) return walk;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return absl::UnavailableError(
+  return absl::FailedPreconditionError(
       StrCat("pid ", process.pid(), ": the garbage collector was running each time; try again"));
 }
 

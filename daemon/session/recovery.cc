@@ -28,8 +28,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-absl::StatusOr<int> RestoreStopped(RemoteMemory& memory, const Interpreter& interpreter,
-                                   const JournalContents& journal) {
+absl::StatusOr<int> RestoreStopped(const TargetProcess& process, RemoteMemory& memory,
+                                   const Interpreter& interpreter, const JournalContents& journal) {
   int restored = 0;
   for (const ArmedField& field : journal.fields) {
     const DisarmingDecision decision = DecideDisarming(memory, interpreter, field);
@@ -38,7 +38,7 @@ absl::StatusOr<int> RestoreStopped(RemoteMemory& memory, const Interpreter& inte
     ++restored;
   }
   if (journal.bump_begun) {
-    SB_RETURN_IF_ERROR(RepairInstrumentationVersion(memory, interpreter).status());
+    SB_RETURN_IF_ERROR(RepairInstrumentationVersion(process.pid(), memory, interpreter).status());
   }
   return restored;
 }
@@ -46,7 +46,7 @@ absl::StatusOr<int> RestoreStopped(RemoteMemory& memory, const Interpreter& inte
 absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& memory,
                                    const Interpreter& interpreter, const JournalContents& journal) {
   SB_ASSIGN_OR_RETURN(PtraceStop stop, PtraceStop::StopAll(process, std::chrono::seconds(1)));
-  SB_ASSIGN_OR_RETURN(int restored, RestoreStopped(memory, interpreter, journal));
+  SB_ASSIGN_OR_RETURN(int restored, RestoreStopped(process, memory, interpreter, journal));
   for (const ArmedField& field : journal.fields) {
     const DisarmingDecision left = DecideDisarming(memory, interpreter, field);
     if (left.write || left.unknown)
