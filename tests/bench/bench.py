@@ -1,0 +1,297 @@
+"""Measures sbump on each interpreter and prints the tables; see tests/bench/run."""
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
+
+import interpreters  # noqa: E402  (tests/lib)
+from harness.daemon import Daemon  # noqa: E402
+from harness.session import Session  # noqa: E402
+from harness.target import Target  # noqa: E402
+
+F_ONLY = ("--target", "*/target.py:f")
+DOSES = [("2us", 2_000), ("10us", 10_000), ("100us", 100_000), ("1ms", 1_000_000)]
+
+
+@contextlib.contextmanager
+def started(python):
+    target = Target(python, HERE / "target.py")
+    try:
+        yield target
+        target.end()
+    finally:
+        target.kill()
+
+
+@contextlib.contextmanager
+def attached(daemon, target, *arguments):
+    """From ACTIVE on; ended as by Ctrl-C, and proven clean."""
+    session = Session(daemon, "--pid", target.pid, *F_ONLY, *arguments)
+    try:
+        session.wait_active()
+        yield session
+        proof = session.finish()["end"]["detach_proof"]
+        if proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"] or not proof["verified"]:
+            raise AssertionError("left behind: %s" % proof)
+    finally:
+        session.kill()
+
+
+class Row:
+    """One line of a table: what was measured, the figure, and what the aim was."""
+
+    def __init__(self, name, value, aim="", met=None, detail=""):
+        self.name, self.value, self.aim, self.met, self.detail = name, value, aim, met, detail
+
+    def verdict(self):
+        return {None: "", True: "yes", False: "NO"}[self.met]
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def call_costs(daemon, target, rounds):
+    """f armed at dose 0, g not matched; unattached and attached rounds take turns."""
+    without, during = {"f": [], "g": []}, {"f": [], "g": []}
+    target.ask("batches", 20, 2000)
+    for _ in range(rounds):
+        for name, times in target.ask("batches", 20, 2000).items():
+            without[name] += times
+        with attached(daemon, target, "--delay", "0"):
+            for name, times in target.ask("batches", 20, 2000).items():
+                during[name] += times
+    return without, during
+
+
+def rows_of_call_costs(without, during):
+    ratio_median = median(during["g"]) / median(without["g"])
+    ratio_min = min(during["g"]) / min(without["g"])
+    more_median = median(during["f"]) - median(without["f"])
+    more_min = min(during["f"]) - min(without["f"])
+    return [
+        Row("function that does not match, unattached", "%.1f ns" % median(without["g"])),
+        Row("the same, while another is armed and hit", "%.3fx" % ratio_median, "at most 1.03x",
+            min(ratio_median, ratio_min) <= 1.03, "minima %.3fx" % ratio_min),
+        Row("function that matches, dose 0, per call", "+%.0f ns" % more_median, "at most +900 ns",
+            more_median <= 900, "minima +%.0f ns" % more_min),
+    ]
+
+
+def doses(daemon, target, quick):
+    """What the target's own clock says of one call, attached less unattached."""
+    rows = []
+    with attached(daemon, target, "--delay", "0", "--interval", "50ms") as session:
+        for text, requested_ns in DOSES:
+            calls = max(30, min(2000, 400_000_000 // requested_ns // (4 if quick else 1)))
+            daemon.ctl("update", session.id, "--delay", "0")
+            daemon.ctl("update", session.id, "--delay", text)
+            with_dose = target.ask("single_calls", calls)
+            rows.append((text, requested_ns, with_dose))
+    plain = target.ask("single_calls", 2000)
+    result = []
+    for text, requested_ns, with_dose in rows:
+        seen_ns = median(with_dose) - median(plain)
+        off_ns = seen_ns - requested_ns
+        allowed_ns = max(requested_ns / 100, 300)
+        result.append(Row("delay of %s, as the target's clock sees it" % text,
+                          "%.2f us" % (seen_ns / 1000), "within %.0f ns" % allowed_ns,
+                          abs(off_ns) <= allowed_ns,
+                          "%+.0f ns; p99 %.2f us" % (off_ns, sorted(with_dose)[int(len(with_dose) * 0.99)] / 1000)))
+    return result
+
+
+def attach_times(daemon, python, rounds):
+    with started(python) as target:
+        alive = target.ask("grow", 7000)
+        attach, stop, detach = [], [], []
+        for _ in range(rounds):
+            target.send("run", 0.9)
+            with attached(daemon, target, "--delay", "10us") as session:
+                time.sleep(0.1)
+            target.answer()
+            times = session.updates[-1]["times"]
+            attach.append(times["attach_ns"] / 1e6)
+            stop.append(times["longest_stop_ns"] / 1e6)
+            detach.append(times["detach_ns"] / 1e6)
+    def row(name, values, aim):
+        return Row(name, "%.0f ms" % median(values), "median at most %d ms" % aim, median(values) <= aim,
+                   "min %.0f, max %.0f" % (min(values), max(values)))
+    return [row("attach until ACTIVE, %d code objects" % alive, attach, 250),
+            row("longest stop of the target meanwhile", stop, 60),
+            row("detach, with its proof", detach, 300)]
+
+
+def import_cost(daemon, python, rounds):
+    """Cold code: fresh processes that import, by turns without and with a session that matches none of it."""
+    without, during, modules = [], [], 0
+    for _ in range(rounds):
+        with started(python) as target:
+            without.append(target.ask("import_modules")["cpu_ns"] / 1e6)
+        with started(python) as target, attached(daemon, target):
+            answer = target.ask("import_modules")
+            during.append(answer["cpu_ns"] / 1e6)
+            modules = answer["modules"]
+    return [Row("importing %d modules meanwhile (all of it cold code)" % modules,
+                "%.2fx" % (median(during) / median(without)), "", None,
+                "%.0f ms to %.0f ms" % (median(without), median(during)))]
+
+
+def other_process(daemon, python, rounds):
+    """Another process of the same interpreter file, while the first one is attached and not."""
+    without, during = [], []
+    with started(python) as first, started(python) as other:
+        for _ in range(rounds):
+            without += other.ask("batches", 20, 2000)["f"]
+            with attached(daemon, first):
+                during += other.ask("batches", 20, 2000)["f"]
+    ratio = median(during) / median(without)
+    ratio_min = min(during) / min(without)
+    return [Row("another process of the same interpreter", "%.3fx" % ratio, "1.00x",
+                min(abs(ratio - 1), abs(ratio_min - 1)) <= 0.015, "minima %.3fx" % ratio_min)]
+
+
+def after_kill(python):
+    """The daemon is killed while f is armed; then a new one, on the same state directory, cleans up."""
+    killed = Daemon()
+    try:
+        with started(python) as target:
+            before = target.ask("batches", 40, 2000)["f"]
+            session = Session(killed, "--pid", target.pid, *F_ONLY)
+            session.wait_active()
+            target.ask("batches", 2, 2000)
+            killed.kill()
+            session.child.wait()
+            armed = target.ask("batches", 40, 2000)["f"]
+            with contextlib.closing(Closable(Daemon(state_dir=killed.state_dir))):
+                cleaned = target.ask("batches", 40, 2000)["f"]
+    finally:
+        killed.clean_up()
+    more, healed = median(armed) - median(before), median(cleaned) - median(before)
+    return [Row("per call of a once-armed function, daemon killed (-9)", "%+.1f ns" % more, "at most +25 ns",
+                more <= 25, "minima %+.1f ns; after a restart %+.1f ns" % (min(armed) - min(before), healed))]
+
+
+class Closable:
+    def __init__(self, daemon):
+        self.close = daemon.clean_up
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid) as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_mb(pid):
+    with open("/proc/%d/status" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
+
+
+def idle_cost(daemon, python, seconds):
+    with started(python) as target, attached(daemon, target):
+        before = cpu_seconds(daemon.pid)
+        target.ask("run", seconds)
+        share = (cpu_seconds(daemon.pid) - before) / seconds
+        rss = rss_mb(daemon.pid)
+    return [Row("daemon with one session: processor", "%.2f %% of a core" % (share * 100), "under 1 %", share < 0.01),
+            Row("daemon with one session: memory", "%.0f MB" % rss, "under 60 MB", rss < 60)]
+
+
+def many_processes(daemon, python, count):
+    targets = [Target(python, HERE / "target.py") for _ in range(count)]
+    try:
+        begin = time.monotonic()
+        sessions = [Session(daemon, "--pid", target.pid, *F_ONLY) for target in targets]
+        for session in sessions:
+            session.wait_active(60)
+        active = time.monotonic() - begin
+        begin = time.monotonic()
+        answer = daemon.ctl("detach", "--all", seconds=120)
+        if answer.code != 0:
+            raise AssertionError(answer)
+        for session in sessions:
+            session.wait_end(60)
+        gone = time.monotonic() - begin
+    finally:
+        for target in targets:
+            target.kill()
+    name = "%d process%s at once" % (count, "" if count == 1 else "es")
+    return [Row(name + ": all ACTIVE", "%.2f s" % active), Row(name + ": all detached and proven", "%.2f s" % gone)]
+
+
+def measure(daemon, interpreter, quick):
+    python, rounds = interpreter, 3 if quick else 9
+    rows = []
+    with started(python) as target:
+        rows += rows_of_call_costs(*call_costs(daemon, target, rounds))
+        rows += doses(daemon, target, quick)
+    rows += attach_times(daemon, python, rounds)
+    rows += import_cost(daemon, python, 2 if quick else 5)
+    rows += other_process(daemon, python, 3 if quick else 5)
+    rows += after_kill(python)
+    return rows
+
+
+def table(title, rows, markdown):
+    cells = [("", "measured", "aim", "met", "")] + [(r.name, r.value, r.aim, r.verdict(), r.detail) for r in rows]
+    if markdown:
+        lines = ["**%s**" % title, "", "| %s |" % " | ".join(cells[0]), "|---|---|---|---|---|"]
+        return "\n".join(lines + ["| %s |" % " | ".join(row) for row in cells[1:]]) + "\n"
+    widths = [max(len(row[i]) for row in cells) for i in range(5)]
+    return "\n".join([title] + ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells]) + "\n"
+
+
+def machine():
+    model = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
+    return "%s, %d processors, Linux %s, load %.1f; %s" % (
+        model, os.cpu_count(), platform.release(), os.getloadavg()[0], datetime.date.today())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--markdown")
+    parser.add_argument("--json")
+    parser.add_argument("pythons", nargs="*")
+    options = parser.parse_args()
+    found = [interpreters.Interpreter(path) for path in options.pythons] or interpreters.find()
+    found = [one for one in found if one.supported]
+    print(machine(), flush=True)
+    everything = []
+    daemon = Daemon()
+    try:
+        for one in found:
+            title = "CPython %s, %s" % (".".join(map(str, one.version)), one.build)
+            rows = measure(daemon, one, options.quick)
+            everything.append((title, rows))
+            print("\n" + table(title, rows, False), flush=True)
+        newest = found[-1]
+        rows = idle_cost(daemon, newest, 3 if options.quick else 10)
+        rows += many_processes(daemon, newest, 1) + many_processes(daemon, newest, 64)
+        everything.append(("The daemon (targets: CPython %s)" % ".".join(map(str, newest.version)), rows))
+        print("\n" + table(*everything[-1], False), flush=True)
+    finally:
+        daemon.clean_up()
+    if options.markdown:
+        with open(options.markdown, "w") as file:
+            file.write(machine() + "\n\n" + "\n".join(table(title, rows, True) for title, rows in everything))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({title: [vars(row) for row in rows] for title, rows in everything}, file, indent=1)
+    missed = sum(row.met is False for _, rows in everything for row in rows)
+    print("%d aims missed" % missed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The program that the benchmark measures: it times its own calls, and answers over pipes.
+
+Runs on CPython 3.8 and newer. Times are this thread's CPU time (waiting for a processor is not the tool's
+doing), in nanoseconds per call, loop included.
+"""
+import gc
+import itertools
+import sys
+import time
+import types
+
+from protocol import serve  # tests/e2e/targets
+
+# As long as a real program's: thousands of functions beside the two that are measured.
+MODULES_TO_IMPORT = """
+argparse ast asyncio base64 calendar cmd code codecs codeop colorsys concurrent.futures configparser
+contextlib copy csv ctypes dataclasses datetime decimal difflib dis doctest email email.mime.text
+email.parser enum fileinput filecmp fractions ftplib getopt gettext glob graphlib gzip hashlib heapq hmac
+html html.parser http.client http.cookiejar http.server imaplib importlib.metadata inspect ipaddress
+json.tool keyword linecache locale logging logging.config logging.handlers lzma mailbox mimetypes
+modulefinder multiprocessing multiprocessing.pool netrc numbers optparse pathlib pdb pickle pickletools
+pkgutil platform plistlib poplib pprint profile pstats py_compile pyclbr pydoc queue random reprlib
+rlcompleter runpy sched secrets selectors shelve shlex shutil smtplib socket socketserver sqlite3 ssl
+statistics string stringprep struct subprocess symtable sysconfig tabnanny tarfile tempfile textwrap
+threading timeit token tokenize trace traceback tracemalloc tty types typing unittest unittest.mock
+urllib.parse urllib.request urllib.robotparser uuid venv warnings wave weakref webbrowser wsgiref.handlers
+xml.dom.minidom xml.etree.ElementTree xml.sax xmlrpc.client xmlrpc.server zipapp zipfile
+""".split()
+
+
+def f(x):
+    return x
+
+
+def g(x):
+    return x
+
+
+def ns_per_call(function, calls):
+    arguments = itertools.repeat(1, calls)
+    begin = time.thread_time_ns()
+    for x in arguments:
+        function(x)
+    return (time.thread_time_ns() - begin) / calls
+
+
+def batches(count, calls):
+    """Batches of f and g in turn: each batch of g follows hits, where f is armed."""
+    result = {"f": [], "g": []}
+    for _ in range(count):
+        result["f"].append(ns_per_call(f, calls))
+        result["g"].append(ns_per_call(g, calls))
+    return result
+
+
+def single_calls(calls):
+    """What each call of f costs by this program's own clock, in ns, the clock's own cost included."""
+    clock = time.perf_counter_ns
+    times = []
+    for _ in range(calls):
+        begin = clock()
+        f(1)
+        times.append(clock() - begin)
+    return times
+
+
+def import_modules():
+    before = len(sys.modules)
+    begin = time.thread_time_ns()
+    for name in MODULES_TO_IMPORT:
+        try:
+            __import__(name)
+        except ImportError:
+            pass  # not in every version, not in every build
+    return {"cpu_ns": time.thread_time_ns() - begin, "modules": len(sys.modules) - before}
+
+
+def grow(code_objects):
+    """Until at least so many code objects are alive: imports, then generated functions. How many there are."""
+    for name in MODULES_TO_IMPORT:
+        if count_code_objects() >= code_objects - 300:
+            break
+        try:
+            __import__(name)
+        except ImportError:
+            pass
+    missing = code_objects - count_code_objects()
+    lines = ["def generated_%d(x):\n    return x + %d\n" % (i, i) for i in range(missing)]
+    module = types.ModuleType("generated")
+    sys.modules["generated"] = module
+    exec(compile("".join(lines), "generated.py", "exec"), module.__dict__)
+    return count_code_objects()
+
+
+def count_code_objects():
+    seen, todo = set(), [o.__code__ for o in gc.get_objects() if isinstance(o, types.FunctionType)]
+    while todo:
+        code = todo.pop()
+        if id(code) not in seen:
+            seen.add(id(code))
+            todo.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+    return len(seen)
+
+
+def run(seconds):
+    """Calls f at leisure, as a program that does something."""
+    end = time.monotonic() + seconds
+    calls = 0
+    while time.monotonic() < end:
+        f(1)
+        calls += 1
+        time.sleep(0.001)
+    return calls
+
+
+if __name__ == "__main__":
+    batches(3, 3000)  # warm: specialised as code that has run for long
+    serve({"batches": batches, "single_calls": single_calls, "import_modules": import_modules, "grow": grow,
+           "run": run})
