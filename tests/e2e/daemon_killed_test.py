@@ -37,7 +37,7 @@ class DaemonKilledTest(Case):
 
     def assert_harmless(self, target):
         """With the daemon dead and before a new one has cleaned up."""
-        self.eventually(lambda: traces.changed_text(target.pid) == [], 2, "the probes' end")
+        self.eventually(lambda: traces.changed_text(target.pid) == [], 2, lambda: "the end of the probes at %s" % traces.changed_text(target.pid))
         self.assertEqual(traces.trouble_of_threads(target.pid), [])
         self.assertTrue(target.alive())
 
@@ -163,19 +163,17 @@ class DaemonKilledTest(Case):
         self.assert_ends_well(target)
         return died
 
-    @each_mechanism
-    def test_at_each_step_of_the_stop(self, python):
+    def test_at_each_step_of_the_stop(self):
         """Seizing, interrupting, letting go: the kernel lets go of what the dead one held."""
-        self.die_at_each(python, "ptrace")
+        self.die_at_each(self.python, "ptrace")
 
     @each_mechanism
     def test_in_the_walk(self, python):
         self.assertTrue(self.die_at(python, "pread64", 20))
         self.assertTrue(self.die_at(python, "pread64", 60))
 
-    @each_mechanism
-    def test_at_each_link(self, python):
-        self.die_at_each(python, "perf_event_open")
+    def test_at_each_link(self):
+        self.die_at_each(self.python, "perf_event_open")
 
     def test_as_the_journal_goes(self):
         self.assertTrue(self.die_at(self.python, "unlink", 1))
