@@ -126,11 +126,6 @@ absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const 
   for (const ArmedField& field : fields) {
     if (stop.Expired()) return absl::DeadlineExceededError("the stop ended before all was armed");
     KnownCode& code = *inventory_.Find(field.code);
-    absl::StatusOr<int32_t> value = ReadField(memory_, field);
-    // It ran unarmed at least once, or it would not have been told of.
-    if (repairing && value.ok() && *value != field.armed) {
-      inventory_.AddMissedCalls(code.row, 1);
-    }
     code.field = field;
     code.armed = true;
     SB_RETURN_IF_ERROR(WriteField(memory_, field, field.armed));

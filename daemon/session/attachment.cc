@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "daemon/attach/probe_text.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/recovery.h"
@@ -157,18 +158,11 @@ void Attachment::OpenDelayWindow(uint64_t ttl_end_ns) {
   __atomic_store_n(&control.abort, 0, __ATOMIC_RELEASE);
 }
 
-std::vector<uint64_t> Attachment::ProbedAddresses() const {
-  const InterpreterFile& file = *interpreter_.file;
-  std::vector<uint64_t> vaddrs = {file.sites.hit.vaddr, interpreter_.dealloc_site};
-  if (file.sites.introduce_vaddr) vaddrs.push_back(*file.sites.introduce_vaddr);
-  return vaddrs;
-}
-
 // A file that was copied up or replaced under an overlay takes probes that its running image never
 // sees.
 absl::Status Attachment::CheckProbesPlaced() const {
   constexpr uint8_t kInt3 = 0xcc;
-  for (uint64_t vaddr : ProbedAddresses()) {
+  for (uint64_t vaddr : ProbedAddresses(interpreter_)) {
     SB_ASSIGN_OR_RETURN(uint8_t byte,
                         memory_.ReadValue<uint8_t>(RemoteAddr{vaddr + interpreter_.load_bias}));
     if (byte == kInt3) continue;

@@ -88,7 +88,6 @@ class Attachment {
   absl::Status LoadPrograms();
   absl::Status MakeJournal();
   std::vector<ProbePoint> ProbePoints() const;
-  std::vector<uint64_t> ProbedAddresses() const;
   absl::Status CheckProbesPlaced() const;
   void OpenDelayWindow(uint64_t ttl_end_ns);
   absl::Status ApplyTargets(const RulesChange& change);
@@ -126,6 +125,7 @@ class Attachment {
   void AttributePending();
   void Repair();
   absl::Status RepairStopped(const PtraceStop& stop);
+  void CountMissed(const KnownCode& code);
   std::vector<RemoteAddr> LearnLate();
   void AttributeTheRest();
   void SettleVersions();
@@ -134,7 +134,6 @@ class Attachment {
   // end.cc
   std::vector<ArmedField> ArmedFields() const;
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
-  uint32_t CountTextBytesChanged() const;
   std::string Disarm(const std::vector<ArmedField>& fields);
   DetachProof Prove(const std::vector<ArmedField>& fields, std::string trouble) const;
   DetachProof DetachAndProve();
@@ -174,8 +173,14 @@ class Attachment {
   uint64_t active_since_ns_ = 0;
   uint64_t stop_number_ = 0;
   uint32_t slots_published_ = 0;
-  // Whose thread went on before it was answered.
-  std::unordered_set<uint64_t> late_;
+  // Code objects whose thread went on, or may have, before they were armed.
+  struct LateCode {
+    uint32_t fingerprint = 0;
+    bool counts_by_address = false;  // its calls are pending, not lost
+  };
+  std::unordered_map<uint64_t, LateCode> late_;
+  // Of the thread that is being answered: from then on nothing is written for it.
+  uint64_t claimed_until_ns_ = 0;
   uint64_t next_repair_ns_ = 0;
   uint64_t repair_pause_ns_ = 0;
   // 3.13, after a bump: until then the versions are looked at.

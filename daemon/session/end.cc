@@ -1,9 +1,9 @@
 // The part of an attachment that ends it, and proves that nothing is left.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <thread>
 
+#include "daemon/attach/probe_text.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
@@ -32,23 +32,6 @@ uint32_t Attachment::CountFieldsLeft(const std::vector<ArmedField>& fields) cons
         const DisarmingDecision decision = DecideDisarming(memory_, interpreter_, field);
         return decision.write || decision.unknown;
       }));
-}
-
-uint32_t Attachment::CountTextBytesChanged() const {
-  constexpr uint64_t kProbeBytes = 16;
-  uint32_t changed = 0;
-  for (uint64_t vaddr : ProbedAddresses()) {
-    absl::StatusOr<std::span<const std::byte>> expected =
-        interpreter_.file->elf->BytesAt(vaddr, kProbeBytes);
-    std::array<std::byte, kProbeBytes> found;
-    // What cannot be compared is not proven.
-    if (!expected.ok() || !memory_.Read(RemoteAddr{vaddr + interpreter_.load_bias}, found).ok()) {
-      ++changed;
-      continue;
-    }
-    for (size_t i = 0; i < kProbeBytes; ++i) changed += found[i] != (*expected)[i];
-  }
-  return changed;
 }
 
 // Returns what stood in the way, if something did. More than one look, because a thread of 3.8 to
@@ -87,7 +70,7 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
     proof.detail = "the process runs another program now (exec)";
   } else {
     proof.fields_left = CountFieldsLeft(fields);
-    proof.text_bytes_changed = CountTextBytesChanged();
+    proof.text_bytes_changed = CountTextBytesChanged(memory_, interpreter_);
     proof.verified = true;
     proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
     if (interpreter_.layout().arming == ArmingKind::kInstrumentedResume)

@@ -30,17 +30,22 @@ void Attachment::HandleEvents() {
 void Attachment::HandleEvent(const sb_event& event) {
   if (event.kind == SB_EVENT_DEAD) return OnDead(event);
   if (!programs_->Claim(event)) {
-    late_.insert(event.code_addr);
+    late_[event.code_addr] = {event.fingerprint};
     return;
   }
+  claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
   if (event.kind == SB_EVENT_FIRST_SIGHT) {
     OnFirstSight(event);
   } else {
     OnArm(event);
   }
-  late_.erase(event.code_addr);
   programs_->Answer(event);
-  const uint64_t held_ns = MonotonicNs() - event.at_ns;
+  const uint64_t now_ns = MonotonicNs();
+  if (now_ns < claimed_until_ns_)
+    late_.erase(event.code_addr);
+  else
+    late_[event.code_addr] = {event.fingerprint};
+  const uint64_t held_ns = now_ns - event.at_ns;
   ++times_.holds;
   times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
   hold_times_.Add(held_ns);
@@ -78,10 +83,13 @@ void Attachment::OnDead(const sb_event& event) {
   const KnownCode* known = inventory_.Find(addr);
   if (known == nullptr || known->head.fingerprint != event.fingerprint) return;
   if (known->armed) journal_->Died(addr);
+  CountMissed(*known);
+  late_.erase(addr.value);
   inventory_.Forget(addr);
 }
 
-// Its thread is claimed: it executes this code object and goes on only when it is answered.
+// Its thread is claimed: it executes this code object and goes on only when it is answered; or much
+// later, if this takes that long (a slow disk): then the code is armed in a stop.
 void Attachment::ArmHeld(KnownCode& code) {
   absl::StatusOr<ArmingDecision> decision =
       DecideArming(memory_, interpreter_, code.head, /*introduced=*/true);
@@ -94,6 +102,7 @@ void Attachment::ArmHeld(KnownCode& code) {
   if (decision->kind != ArmingDecision::Kind::kWrite) return;
   absl::Status status = journal_->WillArm({decision->field});
   if (status.ok()) {
+    if (MonotonicNs() >= claimed_until_ns_) return;
     code.field = decision->field;
     code.armed = true;
     status = WriteField(memory_, code.field, code.field.armed);
@@ -173,7 +182,10 @@ void Attachment::AttributePending() {
   }
   attributable_.clear();
   for (uint64_t addr : programs_->PendingCodes()) {
-    (inventory_.Find(RemoteAddr{addr}) != nullptr ? attributable_ : late_).insert(addr);
+    if (inventory_.Find(RemoteAddr{addr}) != nullptr)
+      attributable_.insert(addr);
+    else
+      late_.insert({addr, {.counts_by_address = true}});
   }
 }
 
@@ -211,6 +223,13 @@ void Attachment::Repair() {
   next_repair_ns_ = MonotonicNs() + repair_pause_ns_;
 }
 
+// It ran unarmed at least once, or it would not have been told of.
+void Attachment::CountMissed(const KnownCode& code) {
+  const auto late = late_.find(code.head.addr.value);
+  if (late == late_.end() || late->second.counts_by_address) return;
+  if (code.row != kNoRow && !code.armed) inventory_.AddMissedCalls(code.row, 1);
+}
+
 absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
   HandleEvents();
   SB_RETURN_IF_ERROR(ArmStopped(LearnLate(), stop, /*repairing=*/true));
@@ -221,11 +240,16 @@ absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
 // Of a stopped process: what is still alive of `late_`.
 std::vector<RemoteAddr> Attachment::LearnLate() {
   std::vector<RemoteAddr> codes;
-  for (uint64_t addr : late_) {
+  for (const auto& [addr, late] : late_) {
     absl::StatusOr<CodeObject> code = ReadNamed(RemoteAddr{addr});
-    if (!code.ok()) continue;  // dead by now
+    const bool other = code.ok() && code->head.fingerprint != late.fingerprint;
+    // Dead by now. Whether it would have matched cannot be known any more.
+    if ((!code.ok() || other) && !late.counts_by_address) ++unattributed_calls_;
+    if (!code.ok()) continue;
     const std::vector<std::string>& modules = inventory_.modules().Find(code->filename);
-    inventory_.Learn(*code, modules).seen_in_stop = stop_number_;
+    KnownCode& known = inventory_.Learn(*code, modules);
+    known.seen_in_stop = stop_number_;
+    CountMissed(known);
     codes.push_back(code->head.addr);
   }
   return codes;

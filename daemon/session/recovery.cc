@@ -11,6 +11,7 @@
 
 #include "daemon/attach/arming.h"
 #include "daemon/attach/journal.h"
+#include "daemon/attach/probe_text.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/log.h"
@@ -55,6 +56,16 @@ absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& m
   return restored;
 }
 
+absl::StatusOr<int> UndoAll(const TargetProcess& process, RemoteMemory& memory,
+                            const Interpreter& interpreter, const JournalContents& journal) {
+  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(process, memory, interpreter, journal));
+  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, interpreter));
+  if (probes != 0) {
+    Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", process.pid()}, {"probes", probes}});
+  }
+  return restored;
+}
+
 // nullopt: there is no such process any more. Removes the journal at `path` when all is undone:
 // while the lock is held, since a later journal of the process will have the same path.
 absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal,
@@ -69,7 +80,7 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
   SB_ASSIGN_OR_RETURN(RemoteMemory memory,
                       RemoteMemory::Open(process->proc_dirfd(), process->pid()));
   SB_ASSIGN_OR_RETURN(Interpreter interpreter, FindInterpreter(*process, memory, files));
-  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(*process, memory, interpreter, journal));
+  SB_ASSIGN_OR_RETURN(int restored, UndoAll(*process, memory, interpreter, journal));
   unlink(path.c_str());
   return restored;
 }
@@ -153,7 +164,7 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
     return absl::OkStatus();
   }
   SB_ASSIGN_OR_RETURN(JournalContents journal, Journal::Parse(text));
-  absl::StatusOr<int> restored = StopAndRestore(process, memory, interpreter, journal);
+  absl::StatusOr<int> restored = UndoAll(process, memory, interpreter, journal);
   if (!restored.ok()) {
     return Annotate(restored.status(), StrCat("pid ", process.pid(), ": undoing what ", path,
                                               " says an earlier session left"));

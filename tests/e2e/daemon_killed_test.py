@@ -35,16 +35,18 @@ class DaemonKilledTest(Case):
         self.eventually(lambda: _all_traced(daemon.pid, tracer.pid), 10, "strace on each thread")
         return tracer
 
-    def assert_harmless(self, target):
-        """With the daemon dead and before a new one has cleaned up."""
-        self.eventually(lambda: traces.changed_text(target.pid) == [], 2, lambda: "the end of the probes at %s" % traces.changed_text(target.pid))
+    def assert_harmless(self, target, may_leak=False):
+        """With the daemon dead and before a new one has cleaned up. may_leak: it may have died within the
+        kernel's removal of a probe, which then leaves the breakpoint (daemon/attach/probe_text.h)."""
+        if not may_leak:
+            self.eventually(lambda: traces.changed_text(target.pid) == [], 2, "the probes' end")
         self.assertEqual(traces.trouble_of_threads(target.pid), [])
         self.assertTrue(target.alive())
 
     def assert_recovered(self, target, attach_again=True):
         """A new daemon on the same state directory: nothing armed, no journal, and it can attach."""
         daemon = self.start_daemon(state_dir=self.state_dir)
-        self.assertEqual(daemon.journals(), [], daemon.log)
+        self.assertEqual((daemon.journals(), traces.changed_text(target.pid)), ([], []), daemon.log)
         self.assert_nothing_left(target, daemon, after_kill=True)
         if attach_again:
             answer = target.ask("run", 20, 1)
@@ -138,16 +140,17 @@ class DaemonKilledTest(Case):
     def test_within_the_bump(self, python):
         """3.13 keeps the version in two places. Where they differ, the first call of a new code object never
         begins, and holds the GIL while it tries: not even a moment of that may be left to a dead daemon."""
-        number = self.until_it_lives(lambda number: self.die_in_bump(python, number))
-        self.assertGreater(number, 4, _last_lines(self.scratch))
+        for call in ["pwrite64", "process_vm_writev"]:  # the journal's marks around it, and the bump itself
+            number = self.until_it_lives(lambda number: self.die_in_bump(python, call, number))
+            self.assertGreater(number, 1, _last_lines(self.scratch))
 
-    def die_in_bump(self, python, number):
-        self.state_dir = "%s/bump-%d" % (self.scratch, number)
+    def die_in_bump(self, python, call, number):
+        self.state_dir = "%s/bump-%s-%d" % (self.scratch, call, number)
         daemon = self.start_daemon(state_dir=self.state_dir)
         target = self.start_target(python, "births.py")
         # Code that never ran has version 0, and so has a process that was never attached to: raise its own.
         self.assert_clean_proof(self.attach(target, "--target", "*:nothing", daemon=daemon).finish())
-        tracer = self.strace(daemon, "pwrite64", number)
+        tracer = self.strace(daemon, call, number)
         target.send("churn", 1.5, 1)  # new code all the time, in one thread that nothing makes drop the GIL
         session = self.start_attach(target, "--target", "*:nothing", daemon=daemon)
         self.eventually(lambda: session.child.process.poll() is not None or
@@ -188,7 +191,8 @@ class DaemonKilledTest(Case):
         daemon = self.start_daemon(state_dir=self.state_dir)
         target = self.start_target(python, "births.py")
         expected, _ = target.ask("born", "other.py", 1500)
-        session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
+        # strace makes each read of the daemon 100 times as slow: none of sys.modules, or the hold times out.
+        session = self.attach(target, "--paths-only", "--target", "born_*.py:plain", daemon=daemon)
         tracer = self.strace(daemon, "pwrite64", number)
         begin = time.monotonic()
         answer, own = target.ask("born", "born_a.py", 1500)
@@ -213,16 +217,20 @@ class DaemonKilledTest(Case):
         """Killed at a random moment of an attach or its end; the next daemon has to cope with what it finds."""
         target = self.start_target(python)
         answer = target.ask("run", 30, 2)
-        for i in range(6):
+        leaks = 0
+        for i in range(12):
             daemon = self.start_daemon(state_dir=self.state_dir)
+            self.assertEqual(traces.changed_text(target.pid), [], daemon.log)
             target.send("run", 30, 2)
             session = self.start_attach(target, "--target", "*/calls.py:*", "--duration", "100ms", daemon=daemon)
-            time.sleep(0.5 * i / 6)
+            time.sleep(0.5 * i / 12)
             daemon.kill()
             session.child.wait(10)
             self.assertEqual(target.answer(20), answer)
-            self.assert_harmless(target)
+            self.assert_harmless(target, may_leak=True)
+            leaks += bool(traces.changed_text(target.pid))
             daemon.clean_up()
+        print("%d times the kernel left a breakpoint" % leaks, end=" ", file=sys.stderr)
         self.assert_recovered(target)
         self.assert_ends_well(target)
 

@@ -138,7 +138,7 @@ class Case(unittest.TestCase):
             if value:
                 return value
             if time.monotonic() > limit:
-                self.fail("%s did not happen within %g s" % (what() if callable(what) else what, seconds))
+                self.fail("%s did not happen within %g s" % (what, seconds))
             time.sleep(0.01)
 
     def assert_refused(self, answer, code, *words):
