@@ -18,6 +18,8 @@ struct sb_control control = {};
 struct sb_hold holds[SB_HOLDS] = {};
 __u64 skipped[SB_SKIP_REASONS] = {};
 __u64 next_sequence = 0;
+/* Holds in a row that ended without an answer; the daemon sets it to 0 whenever it listens. */
+__u32 unanswered_holds = 0;
 __u64 dismissed = 0; /* code objects that cannot match: the daemon was not asked */
 
 struct {
@@ -288,7 +290,13 @@ static __always_inline void leave(__u32 hold) {
   *(volatile __u64*)&holds[hold & (SB_HOLDS - 1)].owner = 0;
 }
 
-/* Fails open: whatever goes wrong, the thread goes on, at the latest after config.hold_limit_ns. */
+static __always_inline void go_on_unanswered(void) {
+  skip(SB_SKIP_HOLD_TIMEOUT);
+  __sync_fetch_and_add(&unanswered_holds, 1);
+}
+
+/* Fails open: whatever goes wrong, the thread goes on, at the latest after config.hold_limit_ns, or
+ * SB_CLAIM_LIMIT_NS where the daemon had begun to answer. */
 static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kind kind, __u64 code,
                                           __u32 fingerprint) {
   __u64 sequence = __sync_fetch_and_add(&next_sequence, 1) + 1;
@@ -300,6 +308,12 @@ static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kin
   };
   __u32 i;
 
+  /* A daemon that is stopped or starved must not cost every new code object the whole limit. */
+  if (unanswered_holds >= SB_MOST_UNANSWERED_HOLDS) {
+    skip(SB_SKIP_HOLD_TIMEOUT);
+    tell(kind, code, fingerprint, sequence, SB_NOT_HELD);
+    return;
+  }
   for (i = 0; i < SB_HOLDS; i++) {
     if (__sync_val_compare_and_swap(&holds[i].owner, 0, sequence) == 0) {
       wait.hold = i;
@@ -318,14 +332,14 @@ static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kin
   bpf_loop(1 << 23, wait_once, &wait, 0);
   if (!wait.answered && __sync_val_compare_and_swap(&holds[wait.hold & (SB_HOLDS - 1)].owner,
                                                     sequence, 0) == sequence) {
-    skip(SB_SKIP_HOLD_TIMEOUT);
+    go_on_unanswered();
     return;
   }
   if (!wait.answered) {
     wait.claimed = true;
     wait.deadline_ns = bpf_ktime_get_ns() + SB_CLAIM_LIMIT_NS;
     bpf_loop(1 << 23, wait_once, &wait, 0);
-    if (!wait.answered) skip(SB_SKIP_HOLD_TIMEOUT);
+    if (!wait.answered) go_on_unanswered();
   }
   leave(wait.hold);
 }
@@ -428,6 +442,13 @@ static __always_inline bool is_call(__u64 code, __u64 unit) {
   if (!read_user(&firsttraceable, sizeof(firsttraceable), code + config.co_firsttraceable))
     return true;
   return unit == code + config.co_code_adaptive + 2 * (__s64)firsttraceable;
+}
+
+/* The daemon was asked about it and has not answered: it looks at what is pending by itself. */
+static __always_inline bool is_pending(__u64 code, __u32 fingerprint) {
+  struct sb_pending* known = bpf_map_lookup_elem(&pending, &code);
+
+  return known && known->fingerprint == fingerprint;
 }
 
 /* Counted by address: nobody has said yet whether this code object matches. */
@@ -561,7 +582,7 @@ int sb_hit(struct pt_regs* ctx) {
   if (config.arming != SB_ARMING_OPCACHE_FLAG) unit = read_register(ctx, config.unit_register);
   verdict = find_verdict(code, fingerprint);
   if (!verdict) {
-    introduce(ctx, code, fingerprint);
+    if (!is_pending(code, fingerprint)) introduce(ctx, code, fingerprint);
     verdict = find_verdict(code, fingerprint);
     if (!verdict) {
       if (is_call(code, unit)) count_pending(code, fingerprint);

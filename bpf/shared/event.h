@@ -38,6 +38,8 @@ SB_STATIC_ASSERT(sizeof(struct sb_event) == 40, "sb_event has no hidden padding"
 #define SB_HOLDS 8
 #define SB_HOLD_CLAIMED (1ull << 63)
 #define SB_CLAIM_LIMIT_NS 50000000ull
+/* After so many in a row nobody waits until the daemon is seen to listen again. */
+#define SB_MOST_UNANSWERED_HOLDS 4
 struct sb_hold {
   __u64 owner;
   __u64 answered; /* sequence of the last event that the daemon answered */

@@ -378,6 +378,7 @@ int Programs::event_fd() const { return ring_buffer__epoll_fd(impl_->ring); }
 
 int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event) {
   impl_->on_event = on_event;
+  if (impl_->skeleton->bss->unanswered_holds != 0) impl_->skeleton->bss->unanswered_holds = 0;
   return ring_buffer__consume(impl_->ring);
 }
 

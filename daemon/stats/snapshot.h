@@ -26,8 +26,8 @@ inline constexpr size_t kNoPattern = static_cast<size_t>(-1);
 
 // What changes only with the targets.
 struct RowInfo {
-  size_t pattern = kNoPattern;    // the first that matches: it owns the row
-  std::vector<size_t> matches;    // all that match
+  size_t pattern = kNoPattern;  // the first that matches: it owns the row
+  std::vector<size_t> matches;  // all that match
   std::string filename;
   std::string qualname;
   uint32_t first_line = 0;

@@ -1,7 +1,9 @@
 """Code that comes into being, and goes, while a session is on."""
 import os
+import signal
+import time
 
-from harness.case import Case, each_interpreter, main
+from harness.case import Case, each_interpreter, each_mechanism, main
 from harness.session import calls_by_name
 
 MODULE = """
@@ -68,6 +70,52 @@ class BirthsTest(Case):
         missed = sum(one["count"] for one in last["skipped"] if "undelayed" in one["reason"])
         self.assertGreaterEqual(row["delayed_calls"] + missed, 30)  # a hold that came too late is said
         self.assertGreaterEqual(row["delayed_calls"], 29)
+
+    @each_mechanism
+    def test_answers_that_come_too_late_are_owned_up_to(self, python):
+        """A daemon that is slow, or waits for its disk: nobody waits for it for long, and no call is lost unsaid."""
+        daemon = self.start_daemon()
+        target = self.start_target(python, "births.py")
+        expected, _ = target.ask("born", "other.py", 1500)
+        session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
+        tracer = self.inject(daemon, "pread64", "delay_enter=3ms")
+        begin = time.monotonic()
+        answer, own = target.ask("born", "born_a.py", 1500)
+        self.assertEqual((answer, own["plain"]), (expected, 1500))
+        self.assertLess(time.monotonic() - begin, 2)
+        tracer.process.terminate()
+        tracer.wait(10)
+        last = session.finish()
+        calls = calls_by_name(last).get("plain", 0)
+        self.assertGreater(last["times"]["hold_timeouts"], 0)
+        self.assertLessEqual(calls, 1500)
+        missed = last["missed_calls"] + sum(row["missed_calls"] for row in last["targets"])
+        self.assertEqual(calls == 1500, missed == 0, (calls, missed))
+        self.assertEqual(last["inexact"], missed != 0)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_a_stopped_daemon_is_not_waited_for(self, python):
+        target = self.start_target(python, "births.py")
+        begin = time.monotonic()
+        expected = [target.ask("born", "control_%d.py" % i, 20) for i in range(50)]
+        alone = time.monotonic() - begin
+        daemon = self.start_daemon()
+        session = self.attach(target, "--target", "born_*.py:*", daemon=daemon)
+        daemon.child.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        self.assertEqual([target.ask("born", "born_%d.py" % i, 20) for i in range(50)], expected)
+        beside = time.monotonic() - begin
+        daemon.child.send_signal(signal.SIGCONT)
+        last = session.finish()
+        self.assertLess(beside, 10 * alone + 1)  # 500 code objects at 10 ms each would be 5 s
+        self.assertTrue(last["inexact"])
+        self.assertGreater(last["times"]["hold_timeouts"], 0)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
 
     @each_interpreter
     def test_churn_of_code_objects(self, python):

@@ -3,7 +3,6 @@
 Where a moment cannot be met from outside, strace kills the daemon as it enters its Nth system call of a
 kind, for N = 1, 2, 3, ... until it lives through the whole step.
 """
-import glob
 import os
 import signal
 import sys
@@ -11,7 +10,6 @@ import time
 
 from harness import traces
 from harness.case import Case, each_mechanism, each_with_monitoring, main
-from harness.child import Child
 from harness.session import calls_by_name
 
 MOST_STEPS, MOST_FAILURES = 20, 3
@@ -29,11 +27,7 @@ class DaemonKilledTest(Case):
 
     def strace(self, daemon, call, number):
         """From now on each thread of the daemon dies at its `number`th `call`, and takes the daemon with it."""
-        tracer = Child(["/usr/bin/strace", "-f", "-qq", "-o", self.scratch + "/strace", "-e", "trace=" + call, "-e",
-                        "inject=%s:signal=SIGKILL:when=%d" % (call, number), "-p", str(daemon.pid)])
-        self.addCleanup(tracer.kill)
-        self.eventually(lambda: _all_traced(daemon.pid, tracer.pid), 10, "strace on each thread")
-        return tracer
+        return self.inject(daemon, call, "signal=SIGKILL:when=%d" % number)
 
     def assert_harmless(self, target, may_leak=False):
         """With the daemon dead and before a new one has cleaned up. may_leak: it may have died within the
@@ -259,17 +253,6 @@ class DaemonKilledTest(Case):
         again = self.start_daemon(state_dir=self.state_dir)
         self.assertEqual(again.journals(), [])
         self.assertIn("gone=1", again.log)
-
-
-def _all_traced(pid, tracer):
-    for path in glob.glob("/proc/%d/task/*/status" % pid):
-        try:
-            with open(path) as status:
-                if "TracerPid:\t%d\n" % tracer not in status.read():
-                    return False
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return True
 
 
 def _last_lines(directory):

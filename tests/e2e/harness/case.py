@@ -13,6 +13,7 @@ import unittest
 import xml.etree.ElementTree
 
 from harness import interpreters, traces
+from harness.child import Child
 from harness.daemon import Daemon
 from harness.session import Session
 from harness.target import Target
@@ -97,6 +98,14 @@ class Case(unittest.TestCase):
         session = Session(daemon or self.daemon, session_id, command="watch")
         self.addCleanup(session.kill)
         return session
+
+    def inject(self, daemon, call, what):
+        """strace on the daemon: `what` happens at each of its system calls `call` (strace(1), -e inject)."""
+        tracer = Child(["/usr/bin/strace", "-f", "-qq", "-o", self.scratch + "/strace", "-e", "trace=" + call, "-e",
+                        "inject=%s:%s" % (call, what), "-p", str(daemon.pid)])
+        self.addCleanup(tracer.kill)
+        self.eventually(lambda: traces.are_all_traced(daemon.pid, tracer.pid), 10, "strace on each thread")
+        return tracer
 
     def write(self, name, text):
         path = os.path.join(self.scratch, name)

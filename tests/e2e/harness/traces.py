@@ -58,6 +58,16 @@ def trouble_of_threads(pid):
     return found
 
 
+def are_all_traced(pid, tracer):
+    for thread in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        try:
+            if "TracerPid:\t%d\n" % tracer not in (thread / "status").read_text():
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return True
+
+
 def locks(pid, ticks=None):
     """Lock files that name the process, by its pid and start time."""
     return [name for name in _lock_files() if name == "%d-%d" % (pid, ticks or start_ticks(pid))]
