@@ -18,7 +18,7 @@ constexpr Layout kLayout38 = {
              .co_name = 112,
              .co_opcache_flag = 168,
              .fingerprint = 16},
-    .frame = {.code = 32, .previous = 24, .globals = 48, .lasti = 104},
+    .frame = {.code = 32, .lasti = 104},
     .thread = {.next = 8, .frame = 24, .curexc_type = 88},
     .interpreter = {.next = 0, .threads_head = 8, .modules = 56},
     .runtime = {.interpreters_head = 32,
@@ -71,9 +71,8 @@ constexpr Layout kLayout311 = {
              .co_code_adaptive = 184,
              .fingerprint = 56},
     .opcode = {.resume = 151, .resume_other = 150},
-    .frame = {.code = 32, .previous = 48, .globals = 8, .prev_instr = 56},
-    .thread = {.next = 8, .cframe = 56},
-    .cframe_current_frame = 8,
+    .frame = {.code = 32, .prev_instr = 56},
+    .thread = {.next = 8},
     .interpreter = {.next = 0,
                     .threads_head = 16,
                     .modules = 888,
@@ -84,11 +83,7 @@ constexpr Layout kLayout311 = {
     .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
     .function_type = {.size = 136},
     .unicode = {.ascii_data = 48, .compact_data = 72},
-    .dict = {.keys_log2_size = 8,
-             .keys_log2_index_bytes = 9,
-             .keys_kind = 10,
-             .keys_nentries = 24,
-             .keys_indices = 32},
+    .dict = {.keys_log2_index_bytes = 9, .keys_kind = 10, .keys_nentries = 24, .keys_indices = 32},
 };
 
 // CPython 3.12.1.
@@ -109,9 +104,8 @@ constexpr Layout kLayout312 = {
              .fingerprint = 48},
     .monitoring_py_start_tools = 15,
     .opcode = {.resume = 151, .instrumented_resume = 240},
-    .frame = {.code = 0, .previous = 8, .globals = 24, .prev_instr = 56},
-    .thread = {.next = 8, .cframe = 56},
-    .cframe_current_frame = 0,
+    .frame = {.code = 0, .prev_instr = 56},
+    .thread = {.next = 8},
     .interpreter = {.next = 0,
                     .threads_head = 72,
                     .modules = 944,
@@ -123,11 +117,7 @@ constexpr Layout kLayout312 = {
     .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
     .function_type = {.size = 144},
     .unicode = {.ascii_data = 40, .compact_data = 56},
-    .dict = {.keys_log2_size = 8,
-             .keys_log2_index_bytes = 9,
-             .keys_kind = 10,
-             .keys_nentries = 24,
-             .keys_indices = 32},
+    .dict = {.keys_log2_index_bytes = 9, .keys_kind = 10, .keys_nentries = 24, .keys_indices = 32},
 };
 
 // CPython 3.13.0. interpreters_head, next and threads_head are published by the target itself in
@@ -143,7 +133,6 @@ constexpr Layout MakeLayout313() {
   layout.monitoring_py_start_tools = 10;
   layout.opcode = {.resume = 149, .resume_other = 207, .instrumented_resume = 236};
   layout.thread = {.next = 8, .frame = 72, .eval_breaker = 24, .tracing = 60};
-  layout.cframe_current_frame = kAbsent;
   layout.interpreter = {.next = 7264,
                         .threads_head = 7344,
                         .modules = 7656,

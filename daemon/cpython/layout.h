@@ -51,22 +51,18 @@ struct Layout {
   } opcode;
 
   struct {
-    int32_t code = kAbsent;  // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13 f_executable
-    int32_t previous = kAbsent;  // f_back, previous
-    int32_t globals = kAbsent;
-    int32_t lasti = kAbsent;       // int32, 3.8 to 3.10
+    int32_t code = kAbsent;   // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13 f_executable
+    int32_t lasti = kAbsent;  // int32, 3.8 to 3.10
     int32_t prev_instr = kAbsent;  // pointer, 3.11 on (3.13 calls it instr_ptr)
   } frame;
 
   struct {
     int32_t next = kAbsent;
     int32_t frame = kAbsent;         // 3.8 to 3.10 PyFrameObject*; 3.13 _PyInterpreterFrame*
-    int32_t cframe = kAbsent;        // 3.11, 3.12
     int32_t eval_breaker = kAbsent;  // 3.13: version in bits 8..63
     int32_t curexc_type = kAbsent;   // 3.8 to 3.10
     int32_t tracing = kAbsent;       // int32, 3.13: read when a stale version passes the site
   } thread;
-  int32_t cframe_current_frame = kAbsent;  // 3.11, 3.12
 
   struct {
     int32_t next = kAbsent;
@@ -104,9 +100,7 @@ struct Layout {
   } unicode;
 
   struct {
-    // 3.8 to 3.10: int64 size; 3.11 on: uint8 log2 of it.
-    int32_t keys_size = kAbsent;
-    int32_t keys_log2_size = kAbsent;
+    int32_t keys_size = kAbsent;  // int64, 3.8 to 3.10
     int32_t keys_log2_index_bytes = kAbsent;
     int32_t keys_kind =
         kAbsent;  // 3.11 on: 0 general (hash, key, value), else unicode (key, value)
@@ -125,7 +119,6 @@ inline constexpr int32_t kTpMembers = 240;
 inline constexpr int32_t kVarSize = 16;
 inline constexpr int32_t kTupleItems = 24;
 inline constexpr int32_t kModuleDict = 16;
-inline constexpr int32_t kDictUsed = 16;
 inline constexpr int32_t kDictKeys = 32;
 inline constexpr int32_t kDictValues = 40;
 inline constexpr int32_t kGcHeadSize = 16;

@@ -233,7 +233,6 @@ RemoteAddr FakePython::PutKeys(const Items& items, DictShape shape) {
     memory_.Put(keys + at.keys_size, size);
   } else {
     const int log2_width = width == 1 ? 0 : width == 2 ? 1 : 2;
-    memory_.Put(keys + at.keys_log2_size, static_cast<uint8_t>(shape.log2_size));
     memory_.Put(keys + at.keys_log2_index_bytes,
                 static_cast<uint8_t>(shape.log2_size + log2_width));
     memory_.Put(keys + at.keys_kind, static_cast<uint8_t>(shape.general_keys ? 0 : 1));
@@ -252,7 +251,6 @@ RemoteAddr FakePython::PutKeys(const Items& items, DictShape shape) {
 RemoteAddr FakePython::NewDict(const Items& items, DictShape shape) {
   const RemoteAddr dict = Allocate(64);
   memory_.Put(dict + kObType, interpreter_.dict_type);
-  memory_.Put(dict + kDictUsed, static_cast<int64_t>(items.size()));
   memory_.Put(dict + kDictKeys, PutKeys(items, shape));
   return dict;
 }
