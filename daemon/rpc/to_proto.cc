@@ -252,7 +252,7 @@ std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result) {
   v1::MatchReply common;
   const Snapshot& snapshot = result.snapshot;
   ToProto(snapshot.process, *common.mutable_process());
-  common.set_stopped_ns(result.stopped_ns);
+  common.set_stopped_ns(result.snapshot.times.stopped_ns);
   common.set_code_objects_seen(result.code_objects_seen);
   common.set_incomplete(result.incomplete);
   for (const std::string& warning : snapshot.warnings) common.add_warnings(Utf8(warning));

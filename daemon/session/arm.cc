@@ -1,57 +1,28 @@
 // The part of an attachment that works with the process stopped: walk, judge, arm, bump.
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/process/cached_reader.h"
 #include "daemon/session/attachment.h"
 
 namespace sbump {
-namespace {
-
-constexpr size_t kWalkCacheBytes = size_t{128} << 20;
-// How long a running collection is waited for, in steps that grow.
-constexpr uint64_t kPatienceNs = 5'000'000'000;
-constexpr auto kLongestPause = std::chrono::milliseconds(250);
-
-}  // namespace
-
 absl::StatusOr<PtraceStop> Attachment::Stop() {
   ++stop_number_;
   return PtraceStop::StopAll(process_, std::chrono::nanoseconds(spec_.max_stop_ns));
 }
 
-void Attachment::NoteStop(const PtraceStop& stop) {
-  const uint64_t ns = MonotonicNs() - stop.stopped_since_ns();
-  ++times_.stops;
-  times_.stopped_ns += ns;
-  times_.longest_stop_ns = std::max(times_.longest_stop_ns, ns);
-}
-
-absl::Status Attachment::StopAndWalk(const WithWalk& then) {
-  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
-  for (auto pause = std::chrono::milliseconds(2);; pause = std::min(2 * pause, kLongestPause)) {
-    std::unique_lock turn(*environment_.walk_turn);
-    SB_ASSIGN_OR_RETURN(PtraceStop stop, Stop());
-    HandleEvents();
-    const CachedReader reader(memory_, kWalkCacheBytes);
-    absl::StatusOr<HeapWalk> walk =
-        WalkHeap(reader, interpreter_, stop.stopped_since_ns() + spec_.max_stop_ns);
-    absl::Status status = walk.ok() ? then(stop, *std::move(walk)) : walk.status();
-    stop.Resume();
-    HandleEvents();
-    NoteStop(stop);
-    if (status.code() != absl::StatusCode::kUnavailable) return status;
-    if (MonotonicNs() > give_up_ns) break;
-    turn.unlock();
-    std::this_thread::sleep_for(pause);  // a collection was running
-  }
-  return absl::FailedPreconditionError(
-      StrCat("pid ", process_.pid(),
-             ": the garbage collector was running each time that it was looked at; try again"));
+absl::Status Attachment::Walk(WithWalk then) {
+  const WalkSteps steps = {.when_stopped =
+                               [this] {
+                                 ++stop_number_;
+                                 HandleEvents();
+                               },
+                           .with_walk = std::move(then),
+                           .when_resumed = [this] { HandleEvents(); }};
+  return StopAndWalk({process_, memory_, interpreter_, spec_.max_stop_ns, *environment_.walk_turn},
+                     steps, times_);
 }
 
 void Attachment::Learn(HeapWalk walk) {

@@ -130,7 +130,7 @@ absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
   SB_RETURN_IF_ERROR(MakeJournal());
   SB_RETURN_IF_ERROR(programs_->OpenLinks(ProbePoints(), process_.pid()));
   SB_RETURN_IF_ERROR(CheckProbesPlaced());
-  return StopAndWalk([&](const PtraceStop& stop, HeapWalk walk) {
+  return Walk([&](const PtraceStop& stop, HeapWalk walk) {
     Learn(std::move(walk));
     SB_RETURN_IF_ERROR(ArmKnown(stop));
     PublishDoses();
@@ -212,7 +212,7 @@ absl::Status Attachment::ChangeRules(const RulesChange& change) {
 // All or nothing: nothing is changed before the process is stopped. Walks again, because nothing is
 // known here of the code that the programs dismissed under the old targets.
 absl::Status Attachment::ApplyTargets(const RulesChange& change) {
-  return StopAndWalk([&](const PtraceStop& stop, HeapWalk walk) {
+  return Walk([&](const PtraceStop& stop, HeapWalk walk) {
     rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
     rules_.dose.every = change.every.value_or(rules_.dose.every);
     rules_.targets = change.targets;

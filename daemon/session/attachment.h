@@ -24,8 +24,10 @@
 #include "daemon/cpython/interpreter.h"
 #include "daemon/process/ptrace_stop.h"
 #include "daemon/session/attach_spec.h"
+#include "daemon/session/explain.h"
 #include "daemon/session/inventory.h"
 #include "daemon/session/name_filter.h"
+#include "daemon/session/stopped_walk.h"
 #include "daemon/stats/histogram.h"
 #include "daemon/stats/snapshot.h"
 
@@ -60,6 +62,8 @@ class Attachment {
   void HandleEvents();
 
   absl::Status ChangeRules(const RulesChange& change);
+  // Where the doses in force are not those that were asked for.
+  const std::vector<std::string>& dose_warnings() const { return dose_warnings_; }
 
   // To be called now and then: attributes calls that were counted by address, arms what a missed
   // hold left unarmed, looks whether what was armed still is.
@@ -98,9 +102,8 @@ class Attachment {
   // arm.cc: with the process stopped
   using WithWalk = std::function<absl::Status(const PtraceStop& stop, HeapWalk walk)>;
   // Stops, walks, calls `then` while the process is still stopped, lets it go.
-  absl::Status StopAndWalk(const WithWalk& then);
+  absl::Status Walk(WithWalk then);
   absl::StatusOr<PtraceStop> Stop();
-  void NoteStop(const PtraceStop& stop);
   void Learn(HeapWalk walk);
   absl::Status ArmKnown(const PtraceStop& stop);
   absl::Status ArmStopped(const std::vector<RemoteAddr>& codes, const PtraceStop& stop,
@@ -143,8 +146,6 @@ class Attachment {
   void DescribeRows(Snapshot& snapshot);
   void DescribePatterns(Snapshot& snapshot);
   void DescribeSkipped(Snapshot& snapshot) const;
-  using Explanations = std::unordered_map<size_t, std::vector<NearMissText>>;
-  std::vector<size_t> Unmatched() const;
   void ExplainMeanwhile();
   void ExplainNow();
 

@@ -7,53 +7,13 @@
 #include <system_error>
 
 #include "daemon/base/str_cat.h"
-#include "daemon/match/near_miss.h"
 #include "daemon/session/attachment.h"
 
 namespace sbump {
 namespace {
 
-// Explaining costs a pass over names: only for the first few patterns that match nothing.
-constexpr size_t kMostExplained = 20;
 constexpr size_t kMostNamesWhileActive = 20'000;
 constexpr uint32_t kRowsBetweenAnswers = 256;
-
-// Names that outlive what they were taken from.
-class NamesToExplain {
- public:
-  void Add(const Inventory::NameView& name) {
-    names_.push_back({std::string(name.filename), *name.module_names, std::string(name.qualname)});
-  }
-  size_t size() const { return names_.size(); }
-  std::vector<CodeName> Views() const {
-    std::vector<CodeName> views;
-    for (const Name& name : names_)
-      views.push_back({name.filename, name.module_names, name.qualname});
-    return views;
-  }
-
- private:
-  struct Name {
-    std::string filename;
-    std::vector<std::string> module_names;
-    std::string qualname;
-  };
-  std::vector<Name> names_;
-};
-
-std::unordered_map<size_t, std::vector<NearMissText>> ExplainThem(
-    const TargetList& targets, const std::vector<size_t>& patterns, const NamesToExplain& names) {
-  std::unordered_map<size_t, std::vector<NearMissText>> explanations;
-  const std::vector<CodeName> views = names.Views();
-  for (size_t i : patterns) {
-    const NearMissReport report =
-        ExplainNoMatch(targets.patterns()[i], views, targets.paths_only());
-    std::vector<NearMissText>& texts = explanations[i];
-    for (const NearMiss& miss : report.suggestions) texts.push_back({miss.Text(), miss.reason});
-    if (texts.empty()) texts.push_back({"", report.why});
-  }
-  return explanations;
-}
 
 RowCounters CountersOf(const sb_slot& slot) {
   RowCounters counters;
@@ -102,22 +62,13 @@ void Attachment::DescribeRows(Snapshot& snapshot) {
 
 // ---- Why a pattern matched nothing ----
 
-std::vector<size_t> Attachment::Unmatched() const {
-  std::vector<size_t> patterns;
-  for (size_t i = 0; i < inventory_.targets().patterns().size(); ++i) {
-    if (inventory_.rows_matched_by(i) == 0) patterns.push_back(i);
-    if (patterns.size() == kMostExplained) break;
-  }
-  return patterns;
-}
-
 // On a thread of its own, with copies: this one has threads of the process to answer.
 void Attachment::ExplainMeanwhile() {
   if (explaining_.valid()) {
     if (explaining_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     explanations_.merge(explaining_.get());
   }
-  std::vector<size_t> patterns = Unmatched();
+  std::vector<size_t> patterns = Unmatched(inventory_);
   std::erase_if(patterns, [this](size_t i) { return explanations_.count(i) != 0; });
   if (patterns.empty()) return;
   auto names = std::make_shared<NamesToExplain>();
@@ -129,7 +80,7 @@ void Attachment::ExplainMeanwhile() {
     explaining_ = std::async(std::launch::async, [names, patterns, targets = rules_.targets] {
       const sched_param ordinary{};
       pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
-      return ExplainThem(*targets, patterns, *names);
+      return names->Explain(*targets, patterns);
     });
   } catch (const std::system_error&) {  // no thread to be had: at the end, then
   }
@@ -137,9 +88,7 @@ void Attachment::ExplainMeanwhile() {
 
 void Attachment::ExplainNow() {
   if (explaining_.valid()) explaining_.wait();
-  NamesToExplain names;
-  for (const Inventory::NameView& name : inventory_.Names(kMaxNearMissInventory)) names.Add(name);
-  explanations_ = ExplainThem(*rules_.targets, Unmatched(), names);
+  explanations_ = ExplainUnmatched(inventory_);
 }
 
 // ---- The snapshot ----
@@ -196,13 +145,7 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) const {
 }
 
 void Attachment::Describe(Snapshot& snapshot) {
-  snapshot.process = {.pid = process_.pid(),
-                      .start_ticks = process_.id().start_ticks,
-                      .exe = exe_,
-                      .python_version = ToString(interpreter_.file->version),
-                      .strategy = std::string(StrategyName(interpreter_.layout().arming)),
-                      .interpreter = interpreter_.path,
-                      .build_id = interpreter_.file->build_id};
+  snapshot.process = DescribeProcess(process_, interpreter_, exe_);
   snapshot.times = times_;
   // The median is known to a bucket, the maximum exactly.
   snapshot.times.hold_p50_ns = std::min(hold_times_.MedianNs(), times_.hold_max_ns);

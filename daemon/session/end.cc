@@ -57,7 +57,7 @@ std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
     if (unsettled_until_ns_ != 0 && !stop->Expired())
       RepairInstrumentationVersion(process_.pid(), memory_, interpreter_).IgnoreError();
     stop->Resume();
-    NoteStop(*stop);
+    NoteStop(*stop, times_);
   }
   return trouble;
 }
@@ -111,8 +111,8 @@ DetachProof Attachment::Detach() {
 // Why a pattern matched nothing is told from all that is loaded at the end, not only from what the
 // programs let through. Reads only, when everything else is done.
 void Attachment::LearnWhatWasDismissed() {
-  if (Unmatched().empty() || programs_->dismissed() == 0) return;
-  StopAndWalk([this](const PtraceStop&, HeapWalk walk) {
+  if (Unmatched(inventory_).empty() || programs_->dismissed() == 0) return;
+  Walk([this](const PtraceStop&, HeapWalk walk) {
     Learn(std::move(walk));
     return absl::OkStatus();
   }).IgnoreError();

@@ -196,7 +196,7 @@ void Attachment::AttributeTheRest() {
     if (absl::StatusOr<PtraceStop> stop = Stop(); stop.ok()) {
       LearnLate();
       stop->Resume();
-      NoteStop(*stop);
+      NoteStop(*stop, times_);
       if (!ReserveRows().ok()) return;
     }
   }
@@ -211,7 +211,7 @@ void Attachment::Repair() {
   repair_pause_ns_ = std::max(kFirstRepairPauseNs, repair_pause_ns_);
   if (stop.ok()) {
     stop->Resume();
-    NoteStop(*stop);
+    NoteStop(*stop, times_);
     // A process that needs it all the time still runs nine tenths of it.
     repair_pause_ns_ =
         std::max(kFirstRepairPauseNs, 10 * (MonotonicNs() - stop->stopped_since_ns()));
@@ -266,7 +266,7 @@ void Attachment::SettleVersions() {
     if (!stop.ok()) return;
     RepairInstrumentationVersion(process_.pid(), memory_, interpreter_).IgnoreError();
     stop->Resume();
-    NoteStop(*stop);
+    NoteStop(*stop, times_);
   }
   if (MonotonicNs() < unsettled_until_ns_) return;
   unsettled_until_ns_ = 0;

@@ -10,7 +10,6 @@ namespace sbump {
 
 struct MatchResult {
   Snapshot snapshot;  // rows with zero counters; pattern statuses kMatched, kNoMatch, kAmbiguous
-  uint64_t stopped_ns = 0;
   uint64_t code_objects_seen = 0;
   bool incomplete = false;
 };

@@ -285,7 +285,7 @@ TEST(PiecesTest, ADryRunOfFiftyThousandRows) {
   MatchResult result;
   result.snapshot = SnapshotOf(50'000, 0);
   result.snapshot.warnings = {"the inventory is incomplete"};
-  result.stopped_ns = 5;
+  result.snapshot.times.stopped_ns = 5;
   result.code_objects_seen = 60'000;
   result.incomplete = true;
   const auto replies = ToMatchReplies(result);

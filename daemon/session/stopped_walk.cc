@@ -1,0 +1,64 @@
+#include "daemon/session/stopped_walk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/process/cached_reader.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kWalkCacheBytes = size_t{128} << 20;
+// How long a running collection is waited for, in steps that grow.
+constexpr uint64_t kPatienceNs = 5'000'000'000;
+constexpr auto kLongestPause = std::chrono::milliseconds(250);
+
+}  // namespace
+
+absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, SessionTimes& times) {
+  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
+  for (auto pause = std::chrono::milliseconds(2);; pause = std::min(2 * pause, kLongestPause)) {
+    std::unique_lock turn(target.walk_turn);
+    SB_ASSIGN_OR_RETURN(
+        PtraceStop stop,
+        PtraceStop::StopAll(target.process, std::chrono::nanoseconds(target.max_stop_ns)));
+    steps.when_stopped();
+    const CachedReader reader(target.memory, kWalkCacheBytes);
+    absl::StatusOr<HeapWalk> walk =
+        WalkHeap(reader, target.interpreter, stop.stopped_since_ns() + target.max_stop_ns);
+    absl::Status status = walk.ok() ? steps.with_walk(stop, *std::move(walk)) : walk.status();
+    stop.Resume();
+    steps.when_resumed();
+    NoteStop(stop, times);
+    if (status.code() != absl::StatusCode::kUnavailable) return status;
+    if (MonotonicNs() > give_up_ns) break;
+    turn.unlock();
+    std::this_thread::sleep_for(pause);  // a collection was running
+  }
+  return absl::FailedPreconditionError(
+      StrCat("pid ", target.process.pid(),
+             ": the garbage collector was running each time that it was looked at; try again"));
+}
+
+void NoteStop(const PtraceStop& stop, SessionTimes& times) {
+  const uint64_t ns = MonotonicNs() - stop.stopped_since_ns();
+  ++times.stops;
+  times.stopped_ns += ns;
+  times.longest_stop_ns = std::max(times.longest_stop_ns, ns);
+}
+
+ProcessInfo DescribeProcess(const TargetProcess& process, const Interpreter& interpreter,
+                            std::string exe) {
+  return {.pid = process.pid(),
+          .start_ticks = process.id().start_ticks,
+          .exe = std::move(exe),
+          .python_version = ToString(interpreter.file->version),
+          .strategy = std::string(StrategyName(interpreter.layout().arming)),
+          .interpreter = interpreter.path,
+          .build_id = interpreter.file->build_id};
+}
+
+}  // namespace sbump

@@ -1,0 +1,44 @@
+// One look at all code objects of a process, with the process stopped.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "daemon/cpython/heap_walk.h"
+#include "daemon/cpython/interpreter.h"
+#include "daemon/process/ptrace_stop.h"
+#include "daemon/process/remote_memory.h"
+#include "daemon/process/target_process.h"
+#include "daemon/stats/snapshot.h"
+
+namespace sbump {
+
+struct WalkTarget {
+  const TargetProcess& process;
+  const RemoteMemory& memory;
+  const Interpreter& interpreter;
+  uint64_t max_stop_ns = 0;
+  std::mutex& walk_turn;  // SessionEnvironment
+};
+
+// What happens around and within a stop.
+struct WalkSteps {
+  std::function<void()> when_stopped = [] {};
+  // With the process still stopped.
+  std::function<absl::Status(const PtraceStop& stop, HeapWalk walk)> with_walk;
+  std::function<void()> when_resumed = [] {};
+};
+
+// Again and again where a garbage collection is running, for some seconds. Notes each stop in
+// `times`. kFailedPrecondition: it was running each time; else what the stop, the walk or
+// `with_walk` said.
+absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, SessionTimes& times);
+
+// Of a stop that has just ended.
+void NoteStop(const PtraceStop& stop, SessionTimes& times);
+
+// What is told of the process to clients.
+ProcessInfo DescribeProcess(const TargetProcess& process, const Interpreter& interpreter,
+                            std::string exe);
+
+}  // namespace sbump
