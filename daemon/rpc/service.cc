@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/rpc/grpc_status.h"
@@ -16,12 +17,6 @@ namespace {
 
 constexpr auto kDetachPoll = std::chrono::milliseconds(5);
 constexpr auto kLongestDetach = std::chrono::seconds(30);
-
-uint64_t UnixNs() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count());
-}
 
 grpc::ServerUnaryReactor* FinishAtOnce(grpc::CallbackServerContext* context,
                                        const absl::Status& status) {
@@ -162,9 +157,12 @@ grpc::ServerUnaryReactor* ControlService::Update(grpc::CallbackServerContext* co
   const std::shared_ptr<Session> session = table_.Find(request->session_id());
   if (session == nullptr) return FinishAtOnce(context, NoSuchSession(request->session_id()));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  session->ChangeRules(*std::move(change), [reactor, reply](absl::StatusOr<uint64_t> rows) {
-    if (rows.ok()) reply->set_targets(*rows);
-    reactor->Finish(ToGrpc(rows.status()));
+  session->ChangeRules(*std::move(change), [reactor, reply](absl::StatusOr<RulesInForce> now) {
+    if (now.ok()) {
+      reply->set_targets(now->rows);
+      for (std::string& warning : now->warnings) reply->add_warnings(std::move(warning));
+    }
+    reactor->Finish(ToGrpc(now.status()));
   });
   return reactor;
 }

@@ -58,4 +58,10 @@ struct RulesChange {
   std::shared_ptr<const TargetList> targets;
 };
 
+// After a change.
+struct RulesInForce {
+  uint64_t rows = 0;
+  std::vector<std::string> warnings;
+};
+
 }  // namespace sbump

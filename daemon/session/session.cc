@@ -23,12 +23,6 @@ namespace asio = boost::asio;
 // How often ends, execs and calls that were counted by address are looked for.
 constexpr auto kTickInterval = std::chrono::milliseconds(50);
 
-uint64_t UnixNs() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count());
-}
-
 // A thread of the target waits for this one: let it run before ordinary ones. Without the right,
 // holds are slower.
 void RaisePriority(bool raise) {
@@ -94,7 +88,8 @@ std::shared_ptr<const Snapshot> Session::latest() const {
   return latest_;
 }
 
-void Session::ChangeRules(RulesChange change, std::function<void(absl::StatusOr<uint64_t>)> done) {
+void Session::ChangeRules(RulesChange change,
+                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
   std::unique_lock lock(mutex_);
   if (!takes_changes_) {
     lock.unlock();
@@ -108,8 +103,10 @@ void Session::ChangeRules(RulesChange change, std::function<void(absl::StatusOr<
     if (absl::Status status = attachment_->ChangeRules(change); !status.ok()) return done(status);
     Publish(SessionState::kActive, nullptr);
     const Rows& rows = latest()->rows;
-    done(std::count_if(rows.begin(), rows.end(),
-                       [](const auto& row) { return row->pattern != kNoPattern; }));
+    RulesInForce now = {.warnings = attachment_->dose_warnings()};
+    now.rows = std::count_if(rows.begin(), rows.end(),
+                             [](const auto& row) { return row->pattern != kNoPattern; });
+    done(std::move(now));
   });
 }
 

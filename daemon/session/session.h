@@ -35,9 +35,8 @@ class Session {
   // Ends the session; the first reason given counts.
   void Stop(const std::string& reason);
 
-  // `done` is called, on the session's thread or (when the session is over) on this one, with the
-  // number of rows in force.
-  void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<uint64_t>)> done);
+  // `done` is called on the session's thread or (when the session is over) on this one.
+  void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
 
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
   // removes it.

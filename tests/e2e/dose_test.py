@@ -132,6 +132,8 @@ class DoseTest(Case):
         target = self.start_target(script="steady.py")
         session = self.attach(target, "--target", "*steady.py:step", "--delay", "100ns")
         target.ask("call", "step", 100)
+        answer = self.daemon.ctl("update", session.id, "--delay", "50ns")
+        self.assertRegex(answer.err, "warning: .*50 ?ns")
         updates = session.updates
         row = self.assert_session(session, target)["step"]
         self.assertEqual((row["calls"], row["delayed_calls"]), (100, 100))

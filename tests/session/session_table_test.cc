@@ -109,7 +109,7 @@ TEST_F(SessionTableTest, ChangesToASessionThatIsOverAreAnswered) {
   ended.get_future().wait();
   std::promise<absl::Status> answer;
   session->ChangeRules({.delay_ns = 1},
-                       [&](absl::StatusOr<uint64_t> rows) { answer.set_value(rows.status()); });
+                       [&](absl::StatusOr<RulesInForce> now) { answer.set_value(now.status()); });
   EXPECT_TRUE(absl::IsNotFound(answer.get_future().get()));
 }
 
@@ -120,7 +120,7 @@ TEST_F(SessionTableTest, ChangesToASessionThatNeverBecomesActiveAreAnswered) {
   const auto session = *table.Begin(SpecFor(kNobody), gate.Sink(), IgnoreEnd);
   std::thread change([&] {
     session->ChangeRules({.delay_ns = 1},
-                         [&](absl::StatusOr<uint64_t> rows) { answer.set_value(rows.status()); });
+                         [&](absl::StatusOr<RulesInForce> now) { answer.set_value(now.status()); });
   });
   gate.Open();
   change.join();
