@@ -5,10 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <future>
 #include <system_error>
 #include <thread>
 
@@ -112,12 +115,14 @@ class SlotChunk {
 struct Programs::Impl {
   frame_entry* skeleton = nullptr;
   std::vector<SlotChunk> chunks;
+  std::future<absl::StatusOr<std::vector<SlotChunk>>> growing;
   std::vector<bpf_link*> links;
   std::vector<Fd> multi_links;
   ring_buffer* ring = nullptr;
   std::function<void(const sb_event&)> on_event;
 
   ~Impl() {
+    if (growing.valid()) growing.wait();
     if (ring != nullptr) ring_buffer__free(ring);
     chunks.clear();
     if (skeleton != nullptr) frame_entry__destroy(skeleton);
@@ -175,6 +180,51 @@ struct Programs::Impl {
                                            point.file_offset, &options);
     if (link != nullptr) return absl::OkStatus();
     return ErrnoStatus(errno, StrCat("uprobe at offset ", point.file_offset, " of ", point.path));
+  }
+
+  // The chunks that are missing for `count` slots, known to the programs already.
+  absl::StatusOr<std::vector<SlotChunk>> MakeChunks(uint32_t count) const {
+    std::vector<uint32_t> indices;
+    std::vector<int> fds;
+    std::vector<SlotChunk> made;
+    for (size_t i = chunks.size(); i * SB_SLOTS_PER_CHUNK < count; ++i) {
+      SB_ASSIGN_OR_RETURN(SlotChunk chunk, SlotChunk::Create());
+      indices.push_back(static_cast<uint32_t>(i));
+      fds.push_back(chunk.map_fd());
+      made.push_back(std::move(chunk));
+    }
+    SB_RETURN_IF_ERROR(AddToMap(indices, fds));
+    return made;
+  }
+
+  // At once: the kernel waits for a grace period (7 ms) after each update of a map of maps.
+  absl::Status AddToMap(std::vector<uint32_t>& indices, std::vector<int>& fds) const {
+    if (indices.empty()) return absl::OkStatus();
+    const bpf_map* map = skeleton->maps.slot_chunks;
+    uint32_t count = static_cast<uint32_t>(indices.size());
+    bpf_map_batch_opts options{};
+    options.sz = sizeof(options);
+    if (bpf_map_update_batch(bpf_map__fd(map), indices.data(), fds.data(), &count, &options) == 0)
+      return absl::OkStatus();
+    for (size_t i = 0; i < indices.size(); ++i) {  // a kernel without batches for such maps
+      if (bpf_map__update_elem(map, &indices[i], sizeof(indices[i]), &fds[i], sizeof(fds[i]),
+                               BPF_ANY) != 0) {
+        return ErrnoStatus(errno, "adding maps for counters");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool HasGrown() const {
+    return growing.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
+  // What failed is tried again when it is needed.
+  void TakeGrown() {
+    if (!growing.valid()) return;
+    absl::StatusOr<std::vector<SlotChunk>> made = growing.get();
+    if (!made.ok()) return;
+    for (SlotChunk& chunk : *made) chunks.push_back(std::move(chunk));
   }
 
   absl::Status OpenRing() {
@@ -266,17 +316,22 @@ absl::Status Programs::ReserveSlots(uint32_t count) {
   if (count > kMaxSlots) {
     return absl::ResourceExhaustedError(StrCat("a session has at most ", kMaxSlots, " targets"));
   }
-  while (impl_->chunks.size() * SB_SLOTS_PER_CHUNK < count) {
-    SB_ASSIGN_OR_RETURN(SlotChunk chunk, SlotChunk::Create());
-    const uint32_t index = static_cast<uint32_t>(impl_->chunks.size());
-    const int fd = chunk.map_fd();
-    if (bpf_map__update_elem(impl_->skeleton->maps.slot_chunks, &index, sizeof(index), &fd,
-                             sizeof(fd), BPF_ANY) != 0) {
-      return ErrnoStatus(errno, "adding a map for counters");
-    }
-    impl_->chunks.push_back(std::move(chunk));
-  }
+  impl_->TakeGrown();
+  SB_ASSIGN_OR_RETURN(std::vector<SlotChunk> chunks, impl_->MakeChunks(count));
+  for (SlotChunk& chunk : chunks) impl_->chunks.push_back(std::move(chunk));
   return absl::OkStatus();
+}
+
+void Programs::ReserveSlotsMeanwhile(uint32_t count) {
+  count = std::min(count, kMaxSlots);
+  if (impl_->growing.valid() && !impl_->HasGrown()) return;
+  impl_->TakeGrown();
+  if (impl_->chunks.size() * SB_SLOTS_PER_CHUNK >= count) return;
+  try {
+    impl_->growing = std::async(std::launch::async,
+                                [impl = impl_.get(), count] { return impl->MakeChunks(count); });
+  } catch (const std::system_error&) {  // no thread to be had: when they are needed, then
+  }
 }
 
 sb_slot& Programs::slot(uint32_t index) {
@@ -416,6 +471,8 @@ std::string_view SkipReasonText(sb_skip reason) {
       return "a delay was cut short by a signal, a stop or the detach";
     case SB_SKIP_NOT_CODE:
       return "the object at the probe is no code object";
+    case SB_SKIP_DEATH_UNTOLD:
+      return "the end of a code object was not told: ring buffer full (the counts are right)";
     case SB_SKIP_REASONS:
       break;
   }

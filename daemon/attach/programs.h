@@ -57,7 +57,10 @@ class Programs {
   // Mapped memory shared with the programs.
   sb_control& control();
   // Makes slots [0, count) usable; kResourceExhausted above kMaxSlots.
+  // Takes the kernel some milliseconds where there are too few.
   absl::Status ReserveSlots(uint32_t count);
+  // The same beside other work, so that ReserveSlots() finds them: to be called now and then.
+  void ReserveSlotsMeanwhile(uint32_t count);
   sb_slot& slot(uint32_t index);  // index was reserved
   std::array<uint64_t, SB_SKIP_REASONS> skipped() const;
 

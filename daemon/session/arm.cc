@@ -54,28 +54,28 @@ std::vector<RemoteAddr> Attachment::KnownAddresses() const {
   return codes;
 }
 
-absl::Status Attachment::ArmKnown(const PtraceStop& stop) {
-  SB_RETURN_IF_ERROR(ArmStopped(KnownAddresses(), stop, /*repairing=*/false));
+absl::Status Attachment::ArmKnown(const StoppedProcess& stopped) {
+  SB_RETURN_IF_ERROR(ArmStopped(KnownAddresses(), stopped, /*repairing=*/false));
   return interpreter_.layout().arming == ArmingKind::kInstrumentedResume ? Bump()
                                                                          : absl::OkStatus();
 }
 
 // What was read before this stop may be something else by now.
-bool Attachment::IsStillThere(const KnownCode& code) const {
+bool Attachment::IsStillThere(const KnownCode& code, const StoppedProcess& stopped) const {
   if (code.seen_in_stop == stop_number_) return true;
   absl::StatusOr<CodeHead> now =
-      ReadCodeHead(memory_, interpreter_.layout(), interpreter_.code_type, code.head.addr);
+      ReadCodeHead(stopped.memory, interpreter_.layout(), interpreter_.code_type, code.head.addr);
   return now.ok() && now->fingerprint == code.head.fingerprint && now->unit == code.head.unit;
 }
 
-absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const PtraceStop& stop,
-                                    bool repairing) {
+absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes,
+                                    const StoppedProcess& stopped, bool repairing) {
   SB_RETURN_IF_ERROR(ReserveRows());
   std::vector<std::pair<uint64_t, sb_verdict>> verdicts;
   std::vector<ArmedField> fields;
   for (RemoteAddr addr : codes) {
     KnownCode& code = *inventory_.Find(addr);
-    if (!IsStillThere(code)) {
+    if (!IsStillThere(code, stopped)) {
       programs_->DeleteVerdict(addr);
       inventory_.Forget(addr);
       continue;
@@ -83,7 +83,7 @@ absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const 
     verdicts.emplace_back(addr.value, VerdictOf(code));
     if (code.row == kNoRow || code.armed) continue;
     absl::StatusOr<ArmingDecision> decision =
-        DecideArming(memory_, interpreter_, code.head, /*introduced=*/repairing);
+        DecideArming(stopped.memory, interpreter_, code.head, /*introduced=*/repairing);
     if (!decision.ok()) {
       inventory_.SetBlocked(code, std::string(decision.status().message()));
       continue;
@@ -95,7 +95,8 @@ absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes, const 
   SB_RETURN_IF_ERROR(programs_->SetVerdicts(verdicts));
   SB_RETURN_IF_ERROR(journal_->WillArm(fields));
   for (const ArmedField& field : fields) {
-    if (stop.Expired()) return absl::DeadlineExceededError("the stop ended before all was armed");
+    if (stopped.stop.Expired())
+      return absl::DeadlineExceededError("the stop ended before all was armed");
     KnownCode& code = *inventory_.Find(field.code);
     code.field = field;
     code.armed = true;

@@ -105,9 +105,15 @@ absl::Status Attachment::LoadPrograms() {
                       Programs::Load(MakeConfig(interpreter_, environment_.trap_cost_ns)));
   filter_.emplace(interpreter_.layout().code.co_qualname == kAbsent);
   SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
+  SB_RETURN_IF_ERROR(programs_->ReserveSlots(RowsWithSpare()));
   programs_->control().opcache_limit = kOpcacheLimit;
   programs_->control().abort = 1;  // inert until the first walk is done
   return absl::OkStatus();
+}
+
+// So many that a thread which waits need not wait for room too.
+uint32_t Attachment::RowsWithSpare() const {
+  return static_cast<uint32_t>(inventory_.rows().size()) + SB_SLOTS_PER_CHUNK;
 }
 
 std::vector<ProbePoint> Attachment::ProbePoints() const {
@@ -130,9 +136,9 @@ absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
   SB_RETURN_IF_ERROR(MakeJournal());
   SB_RETURN_IF_ERROR(programs_->OpenLinks(ProbePoints(), process_.pid()));
   SB_RETURN_IF_ERROR(CheckProbesPlaced());
-  return Walk([&](const PtraceStop& stop, HeapWalk walk) {
+  return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
     Learn(std::move(walk));
-    SB_RETURN_IF_ERROR(ArmKnown(stop));
+    SB_RETURN_IF_ERROR(ArmKnown(stopped));
     PublishDoses();
     OpenDelayWindow(ttl_end_ns);
     return absl::OkStatus();
@@ -212,7 +218,7 @@ absl::Status Attachment::ChangeRules(const RulesChange& change) {
 // All or nothing: nothing is changed before the process is stopped. Walks again, because nothing is
 // known here of the code that the programs dismissed under the old targets.
 absl::Status Attachment::ApplyTargets(const RulesChange& change) {
-  return Walk([&](const PtraceStop& stop, HeapWalk walk) {
+  return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
     rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
     rules_.dose.every = change.every.value_or(rules_.dose.every);
     rules_.targets = change.targets;
@@ -226,9 +232,9 @@ absl::Status Attachment::ApplyTargets(const RulesChange& change) {
     for (const auto& [addr, code] : inventory_.codes()) {
       if (code.armed && code.row == kNoRow) no_longer.push_back(code.field);
     }
-    DisarmStopped(no_longer, stop);
+    DisarmStopped(no_longer, stopped.stop);
     for (const ArmedField& field : no_longer) inventory_.Find(field.code)->armed = false;
-    return ArmKnown(stop);
+    return ArmKnown(stopped);
   });
 }
 
@@ -256,6 +262,7 @@ std::optional<std::string> Attachment::FailedSelfCheck() const {
 void Attachment::Tidy() {
   if (proof_) return;
   HandleEvents();
+  programs_->ReserveSlotsMeanwhile(RowsWithSpare());
   AttributePending();
   ExplainMeanwhile();
   Repair();

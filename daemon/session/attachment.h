@@ -100,17 +100,18 @@ class Attachment {
   void Skip(const std::string& reason, uint64_t count = 1);
 
   // arm.cc: with the process stopped
-  using WithWalk = std::function<absl::Status(const PtraceStop& stop, HeapWalk walk)>;
+  using WithWalk = std::function<absl::Status(const StoppedProcess& stopped, HeapWalk walk)>;
   // Stops, walks, calls `then` while the process is still stopped, lets it go.
   absl::Status Walk(WithWalk then);
   absl::StatusOr<PtraceStop> Stop();
   void Learn(HeapWalk walk);
-  absl::Status ArmKnown(const PtraceStop& stop);
-  absl::Status ArmStopped(const std::vector<RemoteAddr>& codes, const PtraceStop& stop,
+  absl::Status ArmKnown(const StoppedProcess& stopped);
+  absl::Status ArmStopped(const std::vector<RemoteAddr>& codes, const StoppedProcess& stopped,
                           bool repairing);
-  bool IsStillThere(const KnownCode& code) const;
+  bool IsStillThere(const KnownCode& code, const StoppedProcess& stopped) const;
   absl::Status Bump();
   absl::Status ReserveRows();
+  uint32_t RowsWithSpare() const;
   sb_verdict VerdictOf(const KnownCode& code) const;
   std::vector<RemoteAddr> KnownAddresses() const;
   uint32_t DisarmStopped(const std::vector<ArmedField>& fields, const PtraceStop& stop);

@@ -112,7 +112,7 @@ DetachProof Attachment::Detach() {
 // programs let through. Reads only, when everything else is done.
 void Attachment::LearnWhatWasDismissed() {
   if (Unmatched(inventory_).empty() || programs_->dismissed() == 0) return;
-  Walk([this](const PtraceStop&, HeapWalk walk) {
+  Walk([this](const StoppedProcess&, HeapWalk walk) {
     Learn(std::move(walk));
     return absl::OkStatus();
   }).IgnoreError();

@@ -232,7 +232,7 @@ void Attachment::CountMissed(const KnownCode& code) {
 
 absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
   HandleEvents();
-  SB_RETURN_IF_ERROR(ArmStopped(LearnLate(), stop, /*repairing=*/true));
+  SB_RETURN_IF_ERROR(ArmStopped(LearnLate(), {stop, memory_}, /*repairing=*/true));
   late_.clear();
   return absl::OkStatus();
 }

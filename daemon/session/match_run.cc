@@ -49,7 +49,7 @@ absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64
   MatchResult result;
   Snapshot& snapshot = result.snapshot;
   HeapWalk walk;
-  const WalkSteps keep = {.with_walk = [&](const PtraceStop&, HeapWalk found) {
+  const WalkSteps keep = {.with_walk = [&](const StoppedProcess&, HeapWalk found) {
     walk = std::move(found);
     return absl::OkStatus();
   }};

@@ -29,7 +29,8 @@ absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, Sessi
     const CachedReader reader(target.memory, kWalkCacheBytes);
     absl::StatusOr<HeapWalk> walk =
         WalkHeap(reader, target.interpreter, stop.stopped_since_ns() + target.max_stop_ns);
-    absl::Status status = walk.ok() ? steps.with_walk(stop, *std::move(walk)) : walk.status();
+    absl::Status status =
+        walk.ok() ? steps.with_walk({stop, reader}, *std::move(walk)) : walk.status();
     stop.Resume();
     steps.when_resumed();
     NoteStop(stop, times);

@@ -21,11 +21,18 @@ struct WalkTarget {
   std::mutex& walk_turn;  // SessionEnvironment
 };
 
+// A process that stands still.
+struct StoppedProcess {
+  const PtraceStop& stop;
+  // Remembers what was read in this stop: not for what was written meanwhile.
+  const MemoryReader& memory;
+};
+
 // What happens around and within a stop.
 struct WalkSteps {
   std::function<void()> when_stopped = [] {};
   // With the process still stopped.
-  std::function<absl::Status(const PtraceStop& stop, HeapWalk walk)> with_walk;
+  std::function<absl::Status(const StoppedProcess& stopped, HeapWalk walk)> with_walk;
   std::function<void()> when_resumed = [] {};
 };
 
