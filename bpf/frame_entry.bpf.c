@@ -96,7 +96,8 @@ struct {
   __type(value, __u8);
 } wanted_names SEC(".maps");
 
-#define EVENT_BYTES (256 * 1024)
+/* A process that ends frees all its code objects within some milliseconds. */
+#define EVENT_BYTES (1024 * 1024)
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -242,7 +243,7 @@ static __always_inline bool tell(enum sb_event_kind kind, __u64 code, __u32 fing
   struct sb_event* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
   if (!event) {
-    skip(SB_SKIP_RING_FULL);
+    skip(kind == SB_EVENT_DEAD ? SB_SKIP_DEATH_UNTOLD : SB_SKIP_RING_FULL);
     return false;
   }
   event->code_addr = code;

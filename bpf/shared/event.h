@@ -64,7 +64,8 @@ enum sb_skip {
   SB_SKIP_ADDRESS_REUSED = 6, /* a stale verdict was dropped */
   SB_SKIP_ABORTED_DELAY = 7,  /* a delay was cut short: signal, stop or detach */
   SB_SKIP_NOT_CODE = 8,       /* the object at the site is no code object */
-  SB_SKIP_REASONS = 9,
+  SB_SKIP_DEATH_UNTOLD = 9,   /* the daemon still lists a code object that is gone */
+  SB_SKIP_REASONS = 10,
 };
 
 #endif /* SBUMP_BPF_SHARED_EVENT_H_ */

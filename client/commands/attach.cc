@@ -115,8 +115,10 @@ void AddTiming(CLI::App* app, AttachFlags* flags) {
               "end this long after the delays began (default: only --ttl limits it)");
   AddDuration(app, "--interval", &flags->interval_ns, "time between updates (default: 1s)");
   AddDuration(app, "--ttl", &flags->ttl_ns, "longest life of the session (default: 1h)");
-  AddDuration(app, "--max-stop", &flags->max_stop_ns,
-              "longest time that the process may be stopped at once (default: 100ms)");
+  AddDuration(
+      app, "--max-stop", &flags->max_stop_ns,
+      "longest look at the stopped process (default: 100ms); arming comes on top, some ms for "
+      "1,000 targets");
 }
 
 }  // namespace
