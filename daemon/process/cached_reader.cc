@@ -1,6 +1,9 @@
 #include "daemon/process/cached_reader.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace sbump {
@@ -10,8 +13,35 @@ constexpr uint64_t kUserSpaceEnd = uint64_t{1} << 47;
 
 }  // namespace
 
+class CachedReader::Slab {
+ public:
+  Slab() : blocks_(Map()) {}
+  Slab(Slab&& other) noexcept
+      : blocks_(std::exchange(other.blocks_, nullptr)), used_(other.used_) {}
+  ~Slab() {
+    if (blocks_ != nullptr) munmap(blocks_, kBytes);
+  }
+  bool is_full() const { return used_ == kBlocks; }
+  Block* Take() { return &blocks_[used_++]; }
+
+ private:
+  static constexpr size_t kBlocks = 32;
+  static constexpr size_t kBytes = kBlocks * sizeof(Block);
+
+  static Block* Map() {
+    void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<Block*>(at);
+  }
+
+  Block* blocks_;
+  size_t used_ = 0;
+};
+
 CachedReader::CachedReader(const MemoryReader& source, size_t max_cached_bytes)
     : source_(source), max_blocks_(std::max<size_t>(1, max_cached_bytes / kBlockBytes)) {}
+
+CachedReader::~CachedReader() = default;
 
 absl::Status CachedReader::Read(RemoteAddr addr, std::span<std::byte> out) const {
   // The source words every error, also that of an address outside user space.
@@ -38,23 +68,25 @@ const CachedReader::Block& CachedReader::Find(uint64_t number) const {
   if (recent != nullptr && recent->number == number) return *recent;
   auto found = blocks_.find(number);
   if (found == blocks_.end()) {
-    std::unique_ptr<Block> block = MakeRoom();
+    Block* block = MakeRoom();
     block->number = number;
     Fill(*block);
     oldest_first_.push_back(number);
-    found = blocks_.emplace(number, std::move(block)).first;
+    found = blocks_.emplace(number, block).first;
   }
-  recent = found->second.get();
+  recent = found->second;
   return *recent;
 }
 
-std::unique_ptr<CachedReader::Block> CachedReader::MakeRoom() const {
-  // Not make_unique: that would zero 64 KiB which are read over at once.
-  if (blocks_.size() < max_blocks_) return std::unique_ptr<Block>(new Block);
-  auto oldest = blocks_.extract(oldest_first_.front());
+CachedReader::Block* CachedReader::MakeRoom() const {
+  if (blocks_.size() < max_blocks_) {
+    if (slabs_.empty() || slabs_.back().is_full()) slabs_.emplace_back();
+    return slabs_.back().Take();
+  }
+  const auto oldest = blocks_.extract(oldest_first_.front());
   oldest_first_.pop_front();
   recent_[oldest.key() % recent_.size()] = nullptr;
-  return std::move(oldest.mapped());
+  return oldest.mapped();
 }
 
 // A block at the edge of a mapping fails as a whole; its pages are then tried one by one.

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "daemon/process/remote_memory.h"
 
@@ -21,6 +21,7 @@ class CachedReader : public MemoryReader {
 
   // Holds at most `max_cached_bytes` (at least one block); beyond it the oldest block makes room.
   CachedReader(const MemoryReader& source, size_t max_cached_bytes);
+  ~CachedReader() override;
 
   absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
 
@@ -39,8 +40,12 @@ class CachedReader : public MemoryReader {
   };
   static_assert(kBlockBytes / kPageBytes == 16, "one bit of Block::pages per page");
 
+  // Blocks straight from the kernel, which gets them back with the reader: malloc would keep tens
+  // of MB for a next time that may never come.
+  class Slab;
+
   const Block& Find(uint64_t number) const;
-  std::unique_ptr<Block> MakeRoom() const;
+  Block* MakeRoom() const;
   void Fill(Block& block) const;
   bool ReadSource(RemoteAddr addr, std::span<std::byte> out) const;
 
@@ -49,7 +54,8 @@ class CachedReader : public MemoryReader {
   // The last block seen for each number modulo the size: answers nearly every lookup without
   // hashing.
   mutable std::array<const Block*, 256> recent_ = {};
-  mutable std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
+  mutable std::vector<Slab> slabs_;
+  mutable std::unordered_map<uint64_t, Block*> blocks_;
   mutable std::deque<uint64_t> oldest_first_;
   mutable uint64_t source_bytes_ = 0;
   mutable uint64_t source_reads_ = 0;
