@@ -5,6 +5,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "daemon/attach/calibration.h"
+#include "daemon/attach/link_keeper.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
@@ -43,8 +45,8 @@ absl::Status MakeStateDir(const std::string& path) {
 
 // Without rights or features the daemon serves all the same: the doctor and the refusals say what
 // is missing.
-uint64_t Calibrate() {
-  absl::StatusOr<uint64_t> cost_ns = MeasureTrapCostNs();
+uint64_t Calibrate(LinkKeeper& keeper) {
+  absl::StatusOr<uint64_t> cost_ns = MeasureTrapCostNs(keeper);
   if (cost_ns.ok()) {
     Log(LogLevel::kInfo, "calibrated", {{"trap_cost_ns", *cost_ns}});
     return *cost_ns;
@@ -127,6 +129,11 @@ int RunDaemon(const DaemonOptions& options) {
     return 1;
   }
   RaiseFileLimit();
+  absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper = LinkKeeper::Start();
+  if (!keeper.ok()) {
+    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(keeper.status().message())}});
+    return 1;
+  }
   InterpreterFileCache files;
   Recover(options.state_dir, files);
   TargetLock::RemoveStale();
@@ -134,8 +141,9 @@ int RunDaemon(const DaemonOptions& options) {
   std::mutex walk_turn;
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,
+                      .link_keeper = keeper->get(),
                       .state_dir = options.state_dir,
-                      .trap_cost_ns = Calibrate()});
+                      .trap_cost_ns = Calibrate(**keeper)});
   ControlService service(table, control);
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(options.listen, &service);
   if (!server.ok()) {
@@ -145,20 +153,35 @@ int RunDaemon(const DaemonOptions& options) {
   boost::asio::signal_set signals(control.io(), SIGTERM, SIGINT);
   Watchdog watchdog(control.io());
   auto keep_running = boost::asio::make_work_guard(control.io());
-  std::thread shutdown;
   RecoveryTimer recovery(control, options.state_dir, files);
-  signals.async_wait([&](const boost::system::error_code& error, int signal) {
-    if (error) return;
-    Log(LogLevel::kInfo, "stopping", {{"signal", signal}});
+  std::thread shutdown;
+  // The streams need this thread for their last messages, and the workers may be busy: wait
+  // elsewhere.
+  const auto shut_down = [&] {
+    if (shutdown.joinable()) return;
     sd_notify(0, "STOPPING=1");
-    // The streams need this thread for their last messages, and the workers may be busy: wait
-    // elsewhere.
     shutdown = std::thread([&] {
       table.Shutdown();
       server->reset();
       control.Post([&] { control.io().stop(); });
     });
+  };
+  signals.async_wait([&](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    Log(LogLevel::kInfo, "stopping", {{"signal", signal}});
+    shut_down();
   });
+  // Without it no probe can be placed, and those that were are gone.
+  int status = 0;
+  boost::asio::posix::stream_descriptor keeper_end(control.io(), dup((*keeper)->pidfd()));
+  keeper_end.async_wait(
+      boost::asio::posix::stream_descriptor::wait_read,
+      [&](const boost::system::error_code& error) {
+        if (error) return;
+        Log(LogLevel::kError, "stopping", {{"why", "the process that keeps the probes has ended"}});
+        status = 1;
+        shut_down();
+      });
   Log(LogLevel::kInfo, "serving",
       {{"version", kVersion}, {"listen", options.listen.front()}, {"pid", getpid()}});
   sd_notify(0, "READY=1");
@@ -166,7 +189,7 @@ int RunDaemon(const DaemonOptions& options) {
   shutdown.join();
   control.JoinWorkers();
   Log(LogLevel::kInfo, "stopped", {});
-  return 0;
+  return status;
 }
 
 }  // namespace sbump

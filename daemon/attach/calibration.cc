@@ -66,7 +66,7 @@ absl::StatusOr<ProbePoint> PointInSelf(uint64_t addr) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> MeasureTrapCostNs() {
+absl::StatusOr<uint64_t> MeasureTrapCostNs(LinkKeeper& keeper) {
   sb_config config{};
   SB_ASSIGN_OR_RETURN(std::unique_ptr<Programs> programs,
                       Programs::Load(config, /*for_calibration=*/true));
@@ -76,7 +76,7 @@ absl::StatusOr<uint64_t> MeasureTrapCostNs() {
   SB_ASSIGN_OR_RETURN(ProbePoint point,
                       PointInSelf(reinterpret_cast<uint64_t>(&sb_calibration_site)));
   const uint64_t plain_ns = MedianCallNs();
-  SB_RETURN_IF_ERROR(programs->OpenLinks({point}, getpid()));
+  SB_RETURN_IF_ERROR(programs->OpenLinks({point}, getpid(), keeper));
   const uint64_t probed_ns = MedianCallNs();
   if (programs->slot(0).calls == 0) {
     return absl::FailedPreconditionError("a uprobe on sbumpd itself was placed but never hit");

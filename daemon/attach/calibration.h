@@ -4,12 +4,13 @@
 
 #include <cstdint>
 
+#include "daemon/attach/link_keeper.h"
 #include "daemon/base/status.h"
 
 namespace sbump {
 
 // Median over some thousand hits, in ns; takes about 100 ms. Also proves that uprobes and the
 // programs work here.
-absl::StatusOr<uint64_t> MeasureTrapCostNs();
+absl::StatusOr<uint64_t> MeasureTrapCostNs(LinkKeeper& keeper);
 
 }  // namespace sbump

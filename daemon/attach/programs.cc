@@ -17,7 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "bpf/frame_entry.skel.h"
-#include "daemon/attach/uprobe_multi.h"
+#include "daemon/attach/uprobe_link.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 
@@ -116,8 +116,8 @@ struct Programs::Impl {
   frame_entry* skeleton = nullptr;
   std::vector<SlotChunk> chunks;
   std::future<absl::StatusOr<std::vector<SlotChunk>>> growing;
-  std::vector<bpf_link*> links;
-  std::vector<Fd> multi_links;
+  LinkKeeper* keeper = nullptr;
+  std::vector<uint64_t> links;
   ring_buffer* ring = nullptr;
   std::function<void(const sb_event&)> on_event;
 
@@ -165,21 +165,14 @@ struct Programs::Impl {
     return rare && UprobeMultiWorks();
   }
 
-  // Exactly one of the two outputs is set on success.
-  absl::Status OpenLink(const ProbePoint& point, pid_t pid, bpf_link*& link, Fd& multi_link) const {
-    const bool on_return = point.kind == ProgramKind::kIntroduceReturn;
-    if (UsesMulti(point.kind)) {
-      SB_ASSIGN_OR_RETURN(multi_link, OpenUprobeMulti(bpf_program__fd(Find(point.kind)), pid,
-                                                      point.path, point.file_offset, on_return));
-      return absl::OkStatus();
-    }
-    bpf_uprobe_opts options{};
-    options.sz = sizeof(options);
-    options.retprobe = on_return;
-    link = bpf_program__attach_uprobe_opts(Find(point.kind), pid, point.path.c_str(),
-                                           point.file_offset, &options);
-    if (link != nullptr) return absl::OkStatus();
-    return ErrnoStatus(errno, StrCat("uprobe at offset ", point.file_offset, " of ", point.path));
+  absl::StatusOr<uint64_t> OpenLink(const ProbePoint& point, pid_t pid) const {
+    return keeper->Open(
+        {.kind = UsesMulti(point.kind) ? UprobeKind::kMulti : UprobeKind::kPerfEvent,
+         .pid = pid,
+         .path = point.path,
+         .file_offset = point.file_offset,
+         .on_return = point.kind == ProgramKind::kIntroduceReturn},
+        bpf_program__fd(Find(point.kind)));
   }
 
   // The chunks that are missing for `count` slots, known to the programs already.
@@ -265,24 +258,22 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   return std::unique_ptr<Programs>(new Programs(std::move(impl)));
 }
 
-absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pid) {
-  std::vector<bpf_link*> links(points.size(), nullptr);
-  std::vector<Fd> multi_links(points.size());
-  std::vector<absl::Status> statuses(points.size());
+absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pid,
+                                 LinkKeeper& keeper) {
+  impl_->keeper = &keeper;
+  std::vector<absl::StatusOr<uint64_t>> links(points.size(), absl::UnknownError(""));
   std::vector<std::function<void()>> jobs;
   for (size_t i = 0; i < points.size(); ++i) {
-    jobs.push_back(
-        [&, i] { statuses[i] = impl_->OpenLink(points[i], pid, links[i], multi_links[i]); });
+    jobs.push_back([&, i] { links[i] = impl_->OpenLink(points[i], pid); });
   }
   RunSideBySide(jobs);
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (links[i] != nullptr) impl_->links.push_back(links[i]);
-    if (multi_links[i].valid()) impl_->multi_links.push_back(std::move(multi_links[i]));
+  for (const absl::StatusOr<uint64_t>& link : links) {
+    if (link.ok()) impl_->links.push_back(*link);
   }
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
+  for (const absl::StatusOr<uint64_t>& link : links) {
+    if (link.ok()) continue;
     CloseLinks();
-    return Annotate(status, StrCat("pid ", pid, ": cannot place a probe"));
+    return Annotate(link.status(), StrCat("pid ", pid, ": cannot place a probe"));
   }
   return absl::OkStatus();
 }
@@ -292,23 +283,17 @@ uint32_t Programs::CloseLinks() {
   control().abort = 1;
   std::atomic<uint32_t> left{0};
   std::vector<std::function<void()>> jobs;
-  for (bpf_link* link : impl_->links) {
-    jobs.push_back([&left, link] {
-      if (bpf_link__destroy(link) != 0) ++left;
-    });
-  }
-  for (Fd& link : impl_->multi_links) {
-    jobs.push_back([&left, fd = link.Release()] {
-      if (close(fd) != 0) ++left;
+  for (uint64_t link : impl_->links) {
+    jobs.push_back([this, &left, link] {
+      if (!impl_->keeper->Close(link).ok()) ++left;
     });
   }
   RunSideBySide(jobs);
   impl_->links.clear();
-  impl_->multi_links.clear();
   return left;
 }
 
-size_t Programs::link_count() const { return impl_->links.size() + impl_->multi_links.size(); }
+size_t Programs::link_count() const { return impl_->links.size(); }
 
 sb_control& Programs::control() { return impl_->skeleton->bss->control; }
 

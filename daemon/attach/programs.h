@@ -20,6 +20,7 @@
 #include "bpf/shared/event.h"
 #include "bpf/shared/slot.h"
 #include "bpf/shared/verdict.h"
+#include "daemon/attach/link_keeper.h"
 #include "daemon/base/status.h"
 #include "daemon/process/remote_memory.h"
 
@@ -48,8 +49,9 @@ class Programs {
   Programs(const Programs&) = delete;
   Programs& operator=(const Programs&) = delete;
 
-  // All or nothing: on failure the links that were opened are closed again.
-  absl::Status OpenLinks(const std::vector<ProbePoint>& points, pid_t pid);
+  // All or nothing: on failure the links that were opened are closed again. `keeper` must outlive
+  // them.
+  absl::Status OpenLinks(const std::vector<ProbePoint>& points, pid_t pid, LinkKeeper& keeper);
   // Ends spins and holds first. Returns the number of links that could not be closed.
   uint32_t CloseLinks();
   size_t link_count() const;

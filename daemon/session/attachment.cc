@@ -134,7 +134,8 @@ std::vector<ProbePoint> Attachment::ProbePoints() const {
 
 absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
   SB_RETURN_IF_ERROR(MakeJournal());
-  SB_RETURN_IF_ERROR(programs_->OpenLinks(ProbePoints(), process_.pid()));
+  SB_RETURN_IF_ERROR(
+      programs_->OpenLinks(ProbePoints(), process_.pid(), *environment_.link_keeper));
   SB_RETURN_IF_ERROR(CheckProbesPlaced());
   return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
     Learn(std::move(walk));

@@ -18,6 +18,7 @@
 
 #include "daemon/attach/arming.h"
 #include "daemon/attach/journal.h"
+#include "daemon/attach/link_keeper.h"
 #include "daemon/attach/programs.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/cpython/heap_walk.h"
@@ -38,6 +39,7 @@ struct SessionEnvironment {
   InterpreterFileCache* files = nullptr;
   // One walk at a time: side by side they would only stop their processes for longer.
   std::mutex* walk_turn = nullptr;
+  LinkKeeper* link_keeper = nullptr;
   std::string state_dir;
   uint64_t trap_cost_ns = 0;
 };

@@ -35,7 +35,7 @@ class ForkTest(Case):
     @each_interpreter
     def test_children_have_no_probe_on_their_calls(self, python):
         """Not even while the session is on: every call of theirs would pay for it. Their first hit removes it.
-        What remains are the rare sites (daemon/attach/uprobe_multi.h): where code is born, and where it dies."""
+        What remains are the rare sites (daemon/attach/uprobe_link.h): where code is born, and where it dies."""
         target = self.start_target(python, "forks.py")
         session = self.attach(target, "--target", "*/forks.py:step")
         target.ask("work", 3000)

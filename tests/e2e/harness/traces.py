@@ -31,17 +31,23 @@ def changed_text(pid):
 
 
 def kernel_objects(pid):
-    """The BPF and perf files that a daemon still holds."""
+    """The BPF and perf files that a daemon still holds, or the process that keeps its probes."""
     found = []
-    directory = "/proc/%d/fd" % pid
-    for fd in os.listdir(directory):
-        try:
-            what = os.readlink(os.path.join(directory, fd))
-        except FileNotFoundError:
-            continue
-        if "bpf" in what or "perf_event" in what:
-            found.append(what)
+    for process in [pid] + children(pid):
+        directory = "/proc/%d/fd" % process
+        for fd in os.listdir(directory):
+            try:
+                what = os.readlink(os.path.join(directory, fd))
+            except FileNotFoundError:
+                continue
+            if "bpf" in what or "perf_event" in what:
+                found.append(what)
     return sorted(found)
+
+
+def children(pid):
+    threads = pathlib.Path("/proc/%d/task" % pid).glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 def trouble_of_threads(pid):

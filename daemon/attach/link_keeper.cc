@@ -1,0 +1,274 @@
+#include "daemon/attach/link_keeper.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+enum class Verb : uint32_t { kOpen, kClose };
+
+// One packet, with the socket for the reply and, to open, the program's descriptor.
+struct Request {
+  Verb verb{};
+  UprobeKind kind{};
+  int32_t pid = 0;
+  uint32_t on_return = 0;
+  uint64_t file_offset = 0;
+  uint64_t link = 0;
+  char path[PATH_MAX] = {};
+};
+
+struct Reply {
+  int32_t code = 0;  // absl::StatusCode
+  uint64_t link = 0;
+  char message[PATH_MAX + 256] = {};
+};
+
+constexpr size_t kMostFds = 2;
+
+bool Send(int socket, const Request& request, const std::vector<int>& fds) {
+  iovec bytes{const_cast<Request*>(&request), sizeof(request)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(rights), fds.data(), fds.size() * sizeof(int));
+  ssize_t sent;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(sizeof(request));
+}
+
+// ---- In the process of its own ----
+
+struct Received {
+  Request request;
+  Fd reply;
+  Fd program;
+};
+
+// nullopt: the daemon is gone.
+std::optional<Received> Receive(int socket) {
+  Received received;
+  iovec bytes{&received.request, sizeof(received.request)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t size;
+  do {
+    size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  if (size != static_cast<ssize_t>(sizeof(Request))) return std::nullopt;
+  if (const cmsghdr* rights = CMSG_FIRSTHDR(&message)) {
+    std::array<int, kMostFds> fds = {-1, -1};
+    std::memcpy(fds.data(), CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+    received.reply = Fd(fds[0]);
+    received.program = Fd(fds[1]);
+  }
+  return received;
+}
+
+class Keeper {
+ public:
+  // Until the daemon is gone, and all that it began is finished.
+  void Serve(int socket) {
+    while (std::optional<Received> received = Receive(socket)) {
+      auto shared = std::make_shared<Received>(*std::move(received));
+      Beside([this, shared] { Do(*shared); });
+    }
+    Finish();
+    for (auto& [number, link] : std::exchange(links_, {})) {
+      auto shared = std::make_shared<UprobeLink>(std::move(link));
+      Beside([shared] { *shared = UprobeLink{}; });
+    }
+    Finish();
+  }
+
+ private:
+  // The kernel waits for grace periods: many at once.
+  void Beside(std::function<void()> job) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++running_;
+    }
+    const auto run = [this, job = std::move(job)] {
+      job();
+      const std::lock_guard lock(mutex_);
+      --running_;
+      changed_.notify_all();
+    };
+    try {
+      std::thread(run).detach();
+    } catch (const std::system_error&) {
+      run();
+    }
+  }
+
+  void Finish() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return running_ == 0; });
+  }
+
+  void Do(Received& received) {
+    Reply reply;
+    if (received.request.verb == Verb::kOpen) {
+      OpenOne(received, reply);
+    } else {
+      CloseOne(received.request.link);
+    }
+    send(received.reply.get(), &reply, sizeof(reply), MSG_NOSIGNAL);
+  }
+
+  void OpenOne(const Received& received, Reply& reply) {
+    const Request& request = received.request;
+    absl::StatusOr<UprobeLink> link = OpenUprobe({.kind = request.kind,
+                                                  .pid = request.pid,
+                                                  .path = request.path,
+                                                  .file_offset = request.file_offset,
+                                                  .on_return = request.on_return != 0},
+                                                 received.program.get());
+    if (!link.ok()) {
+      reply.code = static_cast<int32_t>(link.status().code());
+      const absl::string_view message = link.status().message();
+      message.copy(reply.message, sizeof(reply.message) - 1);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    reply.link = ++last_number_;
+    links_.emplace(reply.link, *std::move(link));
+  }
+
+  void CloseOne(uint64_t number) {
+    std::map<uint64_t, UprobeLink>::node_type link;
+    const std::lock_guard lock(mutex_);
+    link = links_.extract(number);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int running_ = 0;
+  uint64_t last_number_ = 0;
+  std::map<uint64_t, UprobeLink> links_;
+};
+
+[[noreturn]] void BeKeeper(Fd socket) {
+  prctl(PR_SET_NAME, "sbumpd-links");
+  // What a terminal or systemd sends to all: the daemon decides when it is over.
+  for (int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
+    signal(signal_number, SIG_IGN);
+  Keeper keeper;
+  keeper.Serve(socket.get());
+  _exit(0);
+}
+
+}  // namespace
+
+// ---- In the daemon ----
+
+absl::StatusOr<std::unique_ptr<LinkKeeper>> LinkKeeper::Start() {
+  std::array<int, 2> ends;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return ErrnoStatus(errno, "a socket to the process that keeps the probes");
+  Fd ours(ends[0]), theirs(ends[1]);
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoStatus(errno, "a process that keeps the probes");
+  if (pid == 0) {
+    ours.Reset();
+    BeKeeper(std::move(theirs));
+  }
+  Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) return ErrnoStatus(errno, "pidfd_open");
+  return std::unique_ptr<LinkKeeper>(new LinkKeeper(std::move(ours), pid, std::move(pidfd)));
+}
+
+LinkKeeper::~LinkKeeper() {
+  socket_.Reset();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+namespace {
+
+// kUnavailable: the process is gone.
+absl::StatusOr<Reply> Ask(int socket, const Request& request, int program_fd) {
+  std::array<int, 2> ends;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return ErrnoStatus(errno, "a socket for the reply of the process that keeps the probes");
+  const Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  std::vector<int> fds = {theirs.get()};
+  if (program_fd >= 0) fds.push_back(program_fd);
+  const absl::Status gone = absl::UnavailableError("the process that keeps the probes is gone");
+  if (!Send(socket, request, fds)) return gone;
+  theirs.Reset();  // or its end would never be seen
+  Reply reply;
+  ssize_t size;
+  do {
+    size = recv(ours.get(), &reply, sizeof(reply), 0);
+  } while (size < 0 && errno == EINTR);
+  if (size != static_cast<ssize_t>(sizeof(reply))) return gone;
+  return reply;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> LinkKeeper::Open(const UprobeSpec& spec, int program_fd) {
+  Request request;
+  request.verb = Verb::kOpen;
+  request.kind = spec.kind;
+  request.pid = spec.pid;
+  request.on_return = spec.on_return ? 1 : 0;
+  request.file_offset = spec.file_offset;
+  if (spec.path.size() >= sizeof(request.path))
+    return absl::InvalidArgumentError(StrCat("too long a path: ", spec.path));
+  std::memcpy(request.path, spec.path.c_str(), spec.path.size() + 1);
+  SB_ASSIGN_OR_RETURN(const Reply reply, Ask(socket_.get(), request, program_fd));
+  if (reply.code != 0)
+    return absl::Status(static_cast<absl::StatusCode>(reply.code), reply.message);
+  return reply.link;
+}
+
+absl::Status LinkKeeper::Close(uint64_t link) {
+  Request request;
+  request.verb = Verb::kClose;
+  request.link = link;
+  const absl::StatusOr<Reply> reply = Ask(socket_.get(), request, -1);
+  if (reply.ok() || reply.status().code() != absl::StatusCode::kUnavailable) return reply.status();
+  pollfd end{pidfd_.get(), POLLIN, 0};
+  while (poll(&end, 1, -1) < 0 && errno == EINTR) {
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sbump

@@ -1,0 +1,48 @@
+// A process of the daemon that places its probes and takes them away.
+//
+// The kernel does not finish either for a task that was killed: it gives up at the fatal signal and
+// leaves the breakpoint behind (probe_text.h). So the task that does it must not be the one that
+// people kill. This one holds every link, and when the daemon is gone, however it went, it takes
+// all of them away and ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "daemon/attach/uprobe_link.h"
+#include "daemon/base/fd.h"
+#include "daemon/base/status.h"
+
+namespace sbump {
+
+// Safe to use from any thread.
+class LinkKeeper {
+ public:
+  // Forks: to be called while the daemon has one thread.
+  static absl::StatusOr<std::unique_ptr<LinkKeeper>> Start();
+  // Ends the process and waits until it has taken away what is left.
+  ~LinkKeeper();
+  LinkKeeper(const LinkKeeper&) = delete;
+  LinkKeeper& operator=(const LinkKeeper&) = delete;
+
+  // Returns a number for Close(). kUnavailable: the process is gone.
+  absl::StatusOr<uint64_t> Open(const UprobeSpec& spec, int program_fd);
+  // Returns when the probe is away, or the whole process is, which took it along. An error: it
+  // could not be asked.
+  absl::Status Close(uint64_t link);
+
+  // Readable once the process has ended.
+  int pidfd() const { return pidfd_.get(); }
+
+ private:
+  LinkKeeper(Fd socket, pid_t pid, Fd pidfd)
+      : socket_(std::move(socket)), pid_(pid), pidfd_(std::move(pidfd)) {}
+
+  Fd socket_;
+  const pid_t pid_;
+  Fd pidfd_;
+};
+
+}  // namespace sbump
