@@ -183,6 +183,9 @@ class InstrumentedResumeTest : public ArmingTest {
 };
 INSTANTIATE_TEST_SUITE_P(Versions, InstrumentedResumeTest, testing::Values(12, 13));
 
+class ResumeCheckTest : public InstrumentedResumeTest {};
+INSTANTIATE_TEST_SUITE_P(Versions, ResumeCheckTest, testing::Values(13));
+
 TEST_P(InstrumentedResumeTest, OnlyIntroducedCodeIsArmed) {
   const RemoteAddr code = NewCode(resume);
   EXPECT_EQ(Decide(code, /*introduced=*/false).kind, Kind::kLater);
@@ -196,8 +199,7 @@ TEST_P(InstrumentedResumeTest, OnlyIntroducedCodeIsArmed) {
                                         .fingerprint = python.Head(code).fingerprint}));
 }
 
-TEST_P(InstrumentedResumeTest, SpecialisedCodeGoesBackToThePlainForm) {
-  if (python.layout().opcode.resume_other == kAbsent) GTEST_SKIP() << "has no RESUME_CHECK";
+TEST_P(ResumeCheckTest, SpecialisedCodeGoesBackToThePlainForm) {
   const auto check = static_cast<uint8_t>(python.layout().opcode.resume_other);
   const ArmingDecision decision = Decide(NewCode(check), true);
   EXPECT_EQ(decision.kind, Kind::kWrite);

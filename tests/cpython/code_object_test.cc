@@ -31,6 +31,9 @@ class CodeObjectTest : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Versions, CodeObjectTest, testing::ValuesIn(kFakeMinors));
 
+class FirstTraceableTest : public CodeObjectTest {};
+INSTANTIATE_TEST_SUITE_P(Versions, FirstTraceableTest, testing::Values(11, 12, 13));
+
 TEST_P(CodeObjectTest, HeadAndNames) {
   const bool has_qualname = GetParam() >= 11;
   const RemoteAddr addr = python.NewCode({.filename = "/app/engine.py",
@@ -85,8 +88,7 @@ TEST_P(CodeObjectTest, AddressesWhereNoObjectCanBe) {
   }
 }
 
-TEST_P(CodeObjectTest, AFirstTraceableUnitOutsideAnyCode) {
-  if (GetParam() < 11) GTEST_SKIP() << "has no _co_firsttraceable";
+TEST_P(FirstTraceableTest, OutsideAnyCode) {
   const RemoteAddr code = python.NewCode({});
   for (const int32_t index :
        {-1, 1'000'001, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
