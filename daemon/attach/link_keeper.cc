@@ -160,8 +160,7 @@ class Keeper {
                                                  received.program.get());
     if (!link.ok()) {
       reply.code = static_cast<int32_t>(link.status().code());
-      const absl::string_view message = link.status().message();
-      message.copy(reply.message, sizeof(reply.message) - 1);
+      ToStd(link.status().message()).copy(reply.message, sizeof(reply.message) - 1);
       return;
     }
     const std::lock_guard lock(mutex_);
