@@ -297,7 +297,7 @@ static __always_inline void go_on_unanswered(void) {
 }
 
 /* Fails open: whatever goes wrong, the thread goes on, at the latest after config.hold_limit_ns, or
- * SB_CLAIM_LIMIT_NS where the daemon had begun to answer. */
+ * SB_CLAIM_LIMIT_NS after that where the daemon had begun to answer. */
 static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kind kind, __u64 code,
                                           __u32 fingerprint) {
   __u64 sequence = __sync_fetch_and_add(&next_sequence, 1) + 1;

@@ -30,7 +30,7 @@ class LinkKeeper {
   // Returns a number for Close(). kUnavailable: the process is gone.
   absl::StatusOr<uint64_t> Open(const UprobeSpec& spec, int program_fd);
   // Returns when the probe is away, or the whole process is, which took it along. An error: it
-  // could not be asked.
+  // could not be asked for 5 s and more (no descriptors).
   absl::Status Close(uint64_t link);
 
   // Readable once the process has ended.
@@ -39,6 +39,7 @@ class LinkKeeper {
  private:
   LinkKeeper(Fd socket, pid_t pid, Fd pidfd)
       : socket_(std::move(socket)), pid_(pid), pidfd_(std::move(pidfd)) {}
+  bool HasEnded(int within_ms) const;
 
   Fd socket_;
   const pid_t pid_;

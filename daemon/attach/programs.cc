@@ -301,6 +301,7 @@ absl::Status Programs::ReserveSlots(uint32_t count) {
   if (count > kMaxSlots) {
     return absl::ResourceExhaustedError(StrCat("a session has at most ", kMaxSlots, " targets"));
   }
+  if (impl_->chunks.size() * SB_SLOTS_PER_CHUNK >= count) return absl::OkStatus();
   impl_->TakeGrown();
   SB_ASSIGN_OR_RETURN(std::vector<SlotChunk> chunks, impl_->MakeChunks(count));
   for (SlotChunk& chunk : chunks) impl_->chunks.push_back(std::move(chunk));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <fstream>
 
 #include "daemon/base/str_cat.h"
@@ -75,9 +76,11 @@ absl::Status PlaceError(const UprobeSpec& spec) {
 uint64_t ReturnBit() {
   std::string format;
   std::ifstream(StrCat(kPmu, "format/retprobe")) >> format;
+  unsigned bit = 0;
   const size_t colon = format.find(':');
-  return colon == std::string::npos ? 1
-                                    : uint64_t{1} << (std::stoul(format.substr(colon + 1)) & 63);
+  if (colon != std::string::npos)
+    std::from_chars(format.data() + colon + 1, format.data() + format.size(), bit);
+  return uint64_t{1} << (bit & 63);
 }
 
 absl::StatusOr<UprobeLink> OpenPerfLink(const UprobeSpec& spec, int program_fd) {

@@ -118,6 +118,12 @@ class Attachment {
   std::vector<RemoteAddr> KnownAddresses() const;
   uint32_t DisarmStopped(const std::vector<ArmedField>& fields, const PtraceStop& stop);
 
+  // Code objects whose thread went on, or may have, before they were armed.
+  struct LateCode {
+    uint32_t fingerprint = 0;
+    bool counted = false;  // its calls are pending, or were told as missed
+  };
+
   // holds.cc: with a thread held, and what was left over by it
   void HandleEvent(const sb_event& event);
   void OnFirstSight(const sb_event& event);
@@ -131,6 +137,9 @@ class Attachment {
   void AttributePending();
   void Repair();
   absl::Status RepairStopped(const PtraceStop& stop);
+  void NoteLate(const sb_event& event);
+  void ForgetLate(uint64_t addr, uint32_t fingerprint);
+  void CountLost(LateCode& late);
   void CountMissed(const KnownCode& code);
   std::vector<RemoteAddr> LearnLate();
   void AttributeTheRest();
@@ -177,12 +186,7 @@ class Attachment {
   uint64_t active_since_ns_ = 0;
   uint64_t stop_number_ = 0;
   uint32_t slots_published_ = 0;
-  // Code objects whose thread went on, or may have, before they were armed.
-  struct LateCode {
-    uint32_t fingerprint = 0;
-    bool counts_by_address = false;  // its calls are pending, not lost
-  };
-  std::unordered_map<uint64_t, LateCode> late_;
+  std::unordered_map<uint64_t, LateCode> late_;  // by address
   // Of the thread that is being answered: from then on nothing is written for it.
   uint64_t claimed_until_ns_ = 0;
   uint64_t next_repair_ns_ = 0;

@@ -91,8 +91,10 @@ DetachProof Attachment::DetachAndProve() {
   const uint32_t links_left = programs_->CloseLinks();
   DetachProof proof = Prove(fields, std::move(trouble));
   proof.links_left = links_left;
-  // With fields left the journal stays: they are tried again later.
-  if (journal_ && proof.fields_left == 0) {
+  // With something left the journal stays: it is tried again later.
+  const bool clean =
+      proof.fields_left == 0 && proof.text_bytes_changed == 0 && proof.links_left == 0;
+  if (journal_ && clean) {
     if (absl::Status s = journal_->Remove(); !s.ok()) warnings_.push_back(std::string(s.message()));
   }
   times_.detach_ns = MonotonicNs() - begin_ns;

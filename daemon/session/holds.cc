@@ -30,7 +30,7 @@ void Attachment::HandleEvents() {
 void Attachment::HandleEvent(const sb_event& event) {
   if (event.kind == SB_EVENT_DEAD) return OnDead(event);
   if (!programs_->Claim(event)) {
-    late_[event.code_addr] = {event.fingerprint};
+    NoteLate(event);
     return;
   }
   claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
@@ -42,9 +42,9 @@ void Attachment::HandleEvent(const sb_event& event) {
   programs_->Answer(event);
   const uint64_t now_ns = MonotonicNs();
   if (now_ns < claimed_until_ns_)
-    late_.erase(event.code_addr);
+    ForgetLate(event.code_addr, event.fingerprint);
   else
-    late_[event.code_addr] = {event.fingerprint};
+    NoteLate(event);
   const uint64_t held_ns = now_ns - event.at_ns;
   ++times_.holds;
   times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
@@ -84,7 +84,7 @@ void Attachment::OnDead(const sb_event& event) {
   if (known == nullptr || known->head.fingerprint != event.fingerprint) return;
   if (known->armed) journal_->Died(addr);
   CountMissed(*known);
-  late_.erase(addr.value);
+  ForgetLate(addr.value, event.fingerprint);
   inventory_.Forget(addr);
 }
 
@@ -185,7 +185,7 @@ void Attachment::AttributePending() {
     if (inventory_.Find(RemoteAddr{addr}) != nullptr)
       attributable_.insert(addr);
     else
-      late_.insert({addr, {.counts_by_address = true}});
+      late_.insert({addr, {.counted = true}});
   }
 }
 
@@ -223,11 +223,40 @@ void Attachment::Repair() {
   next_repair_ns_ = MonotonicNs() + repair_pause_ns_;
 }
 
+void Attachment::NoteLate(const sb_event& event) {
+  ForgetLate(event.code_addr, event.fingerprint);
+  late_[event.code_addr] = {event.fingerprint};
+}
+
+// `fingerprint` is that of the object at the address now. Whether one that is gone would have
+// matched cannot be known any more.
+void Attachment::ForgetLate(uint64_t addr, uint32_t fingerprint) {
+  const auto late = late_.find(addr);
+  if (late == late_.end()) return;
+  if (late->second.fingerprint != fingerprint) CountLost(late->second);
+  late_.erase(late);
+}
+
+// On 3.8 to 3.10 some of its calls are pending, and tell by themselves that they found no row.
+void Attachment::CountLost(LateCode& late) {
+  const bool is_pending = interpreter_.layout().arming == ArmingKind::kOpcacheFlag;
+  if (!late.counted && !is_pending) ++unattributed_calls_;
+  late.counted = true;
+}
+
 // It ran unarmed at least once, or it would not have been told of.
 void Attachment::CountMissed(const KnownCode& code) {
-  const auto late = late_.find(code.head.addr.value);
-  if (late == late_.end() || late->second.counts_by_address) return;
-  if (code.row != kNoRow && !code.armed) inventory_.AddMissedCalls(code.row, 1);
+  const auto found = late_.find(code.head.addr.value);
+  if (found == late_.end() || found->second.counted) return;
+  LateCode& late = found->second;
+  if (late.fingerprint != code.head.fingerprint) return CountLost(late);
+  late.counted = true;
+  if (code.row == kNoRow || code.armed) return;
+  // Cold code of 3.8 to 3.10 passes the site at each call, and was counted by address.
+  const absl::StatusOr<ArmingDecision> decision =
+      DecideArming(memory_, interpreter_, code.head, /*introduced=*/true);
+  if (!decision.ok() || decision->kind != ArmingDecision::Kind::kLater)
+    inventory_.AddMissedCalls(code.row, 1);
 }
 
 absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
@@ -240,12 +269,14 @@ absl::Status Attachment::RepairStopped(const PtraceStop& stop) {
 // Of a stopped process: what is still alive of `late_`.
 std::vector<RemoteAddr> Attachment::LearnLate() {
   std::vector<RemoteAddr> codes;
-  for (const auto& [addr, late] : late_) {
+  std::vector<uint64_t> addrs;
+  for (const auto& [addr, late] : late_) addrs.push_back(addr);
+  for (uint64_t addr : addrs) {
     absl::StatusOr<CodeObject> code = ReadNamed(RemoteAddr{addr});
-    const bool other = code.ok() && code->head.fingerprint != late.fingerprint;
-    // Dead by now. Whether it would have matched cannot be known any more.
-    if ((!code.ok() || other) && !late.counts_by_address) ++unattributed_calls_;
-    if (!code.ok()) continue;
+    if (!code.ok()) {
+      ForgetLate(addr, /*fingerprint=*/0);
+      continue;
+    }
     const std::vector<std::string>& modules = inventory_.modules().Find(code->filename);
     KnownCode& known = inventory_.Learn(*code, modules);
     known.seen_in_stop = stop_number_;

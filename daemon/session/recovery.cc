@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -44,8 +45,18 @@ absl::StatusOr<int> RestoreStopped(const TargetProcess& process, RemoteMemory& m
   return restored;
 }
 
+bool NothingToRestore(const RemoteMemory& memory, const Interpreter& interpreter,
+                      const JournalContents& journal) {
+  return !journal.bump_begun &&
+         std::none_of(journal.fields.begin(), journal.fields.end(), [&](const ArmedField& field) {
+           const DisarmingDecision decision = DecideDisarming(memory, interpreter, field);
+           return decision.write || decision.unknown;
+         });
+}
+
 absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& memory,
                                    const Interpreter& interpreter, const JournalContents& journal) {
+  if (NothingToRestore(memory, interpreter, journal)) return 0;
   SB_ASSIGN_OR_RETURN(PtraceStop stop, PtraceStop::StopAll(process, std::chrono::seconds(1)));
   SB_ASSIGN_OR_RETURN(int restored, RestoreStopped(process, memory, interpreter, journal));
   for (const ArmedField& field : journal.fields) {
@@ -164,7 +175,8 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
     return absl::OkStatus();
   }
   SB_ASSIGN_OR_RETURN(JournalContents journal, Journal::Parse(text));
-  absl::StatusOr<int> restored = UndoAll(process, memory, interpreter, journal);
+  // A breakpoint that was left goes with the probes that are placed now.
+  absl::StatusOr<int> restored = StopAndRestore(process, memory, interpreter, journal);
   if (!restored.ok()) {
     return Annotate(restored.status(), StrCat("pid ", process.pid(), ": undoing what ", path,
                                               " says an earlier session left"));

@@ -1,6 +1,5 @@
 #include "daemon/session/session.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -130,7 +129,6 @@ void Session::Run(std::function<void(absl::Status)> on_end) {
   TakeLastChanges();
   attachment_.reset();
   on_end(status);
-  malloc_trim(0);  // an inventory is many small pieces: glibc would keep most of their memory
 }
 
 // From attach to proof. Whatever is thrown (no memory, no file descriptors) ends this session and

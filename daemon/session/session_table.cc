@@ -1,5 +1,7 @@
 #include "daemon/session/session_table.h"
 
+#include <malloc.h>
+
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -55,6 +57,9 @@ std::vector<std::shared_ptr<Session>> SessionTable::All() const {
 
 // On the ending session's own thread, which cannot join itself.
 void SessionTable::Ended(const std::string& id) {
+  // Inventories are many small pieces: glibc would keep most of their memory. It takes malloc's
+  // locks, so not while a thread of some process waits for an answer.
+  if (All().size() == 1) malloc_trim(0);
   std::lock_guard lock(mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;

@@ -231,6 +231,20 @@ class DaemonKilledTest(Case):
         self.assert_recovered(target)
         self.assert_ends_well(target)
 
+    def test_the_keeper_of_the_probes_alone_at_any_moment(self):
+        """The daemon, which lives on for its last words, must not take a breakpoint that stayed for none."""
+        target = self.start_target()
+
+        def kill(daemon):
+            [keeper] = traces.children(daemon.pid)
+            os.kill(keeper, signal.SIGKILL)
+            self.assertEqual(daemon.child.wait(10), 1)
+
+        leaks = self.die_at_moments(target, kill, may_leak=True)
+        print("%d times the kernel left a breakpoint" % leaks, end=" ", file=sys.stderr)
+        self.assert_recovered(target)
+        self.assert_ends_well(target)
+
     def die_at_moments(self, target, kill, may_leak):
         """Returns how often a breakpoint was left behind."""
         answer = target.ask("run", 30, 2)
@@ -246,7 +260,7 @@ class DaemonKilledTest(Case):
             session.child.wait(10)
             self.assertEqual(target.answer(20), answer)
             self.assert_harmless(target, may_leak)
-            self.eventually(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in keepers), 5, "its end")
+            self.eventually(lambda: not any(traces.runs(pid) for pid in keepers), 5, "the keeper's end")
             leaks += bool(traces.changed_text(target.pid))
             daemon.clean_up()
         return leaks

@@ -45,6 +45,15 @@ def kernel_objects(pid):
     return sorted(found)
 
 
+def runs(pid):
+    """Whether any thread is left. One whose parent has yet to take note of its end has none."""
+    try:
+        stats = [path.read_text() for path in pathlib.Path("/proc/%d/task" % pid).glob("*/stat")]
+        return any(stat.rpartition(")")[2].split()[0] not in "ZX" for stat in stats)
+    except (FileNotFoundError, ProcessLookupError):
+        return os.path.exists("/proc/%d" % pid)  # a thread ended as we looked
+
+
 def children(pid):
     threads = pathlib.Path("/proc/%d/task" % pid).glob("*/children")
     return [int(child) for thread in threads for child in thread.read_text().split()]
