@@ -69,6 +69,18 @@ class LargeTest(Case):
     def test_session_of_the_oldest(self):
         self.session_of(interpreters.supported()[0])
 
+    def test_a_process_that_frees_all_its_code_at_its_end(self):
+        """More deaths at once than the ring buffer holds: no count is lost with them."""
+        target = self.start(self.python)
+        session = self.attach(target, "--target", "*/%s.py:f*" % self.name, "--max-stop", "2s")
+        self.assertEqual(target.ask("run", 100, 1000), 1000)
+        session.wait_calls(1000)
+        self.assert_ends_well(target)
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "target exited")
+        self.assertEqual(sum(row["calls"] for row in last["targets"]), 1000)
+        self.assertEqual((last["inexact"], last["missed_calls"]), (False, 0), last["skipped"])
+
     def test_match(self):
         target = self.start(self.python)
         found = self.daemon.ctl("match", "--pid", target.pid, "--target", "*/%s.py:f*" % self.name, "--max-stop", "2s",
