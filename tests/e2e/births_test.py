@@ -74,11 +74,19 @@ class BirthsTest(Case):
     @each_mechanism
     def test_answers_that_come_too_late_are_owned_up_to(self, python):
         """A daemon that is slow, or waits for its disk: nobody waits for it for long, and no call is lost unsaid."""
+        self.answer_too_late(python)
+
+    @each_mechanism
+    def test_answers_that_were_begun_in_time_and_end_too_late(self, python):
+        """Nobody asks for the module's names first: the function itself is what the daemon is at."""
+        self.answer_too_late(python, "--paths-only")
+
+    def answer_too_late(self, python, *arguments):
         daemon = self.start_daemon()
         target = self.start_target(python, "births.py")
         expected, _ = target.ask("born", "other.py", 1500)
-        session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
-        tracer = self.inject(daemon, "pread64", "delay_enter=3ms")
+        session = self.attach(target, *arguments, "--target", "born_*.py:plain", daemon=daemon)
+        tracer = self.inject(daemon, "pread64", "delay_enter=10ms")
         begin = time.monotonic()
         answer, own = target.ask("born", "born_a.py", 1500)
         self.assertEqual((answer, own["plain"]), (expected, 1500))
