@@ -5,9 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
-#include "daemon/cpython/register.h"
 #include "daemon/process/elf_file.h"
+#include "daemon/text/register.h"
 
 namespace sbump {
 
@@ -51,12 +53,18 @@ struct Instruction {
   uint64_t target = 0;             // of kJump, kConditionalJump and kCall
   uint32_t written_registers = 0;  // bit n: register n is written, in whole or in part
   bool writes_flags = false;
+  // It changes nothing but general registers, flags and its own stack frame, and depends on nothing
+  // but those and memory: no atomic, no system call, no clock, no transaction.
+  bool only_computes = false;
 
   uint64_t end() const { return vaddr + static_cast<uint64_t>(length); }
   bool Writes(RegisterNumber reg) const {
     return reg >= 0 && reg < kRegisterCount && (written_registers >> reg & 1) != 0;
   }
 };
+
+// As a person reads it: "push %rbp".
+std::string Text(const Instruction& instruction);
 
 // Nothing when `vaddr` is not in executable bytes of the file, or holds no valid instruction.
 std::optional<Instruction> Decode(const ElfFile& elf, uint64_t vaddr);
@@ -67,7 +75,14 @@ bool IsField(const Operand& operand, int64_t displacement, int bits);
 bool IsRegister(const Operand& operand, int bits);
 
 // The kernel executes this instruction itself when a uprobe is on it (0.6 us a hit) instead of
-// single-stepping it (4 us). Conservative: an encoding that some kernel treats otherwise is false.
+// single-stepping it (4 us, and 20 under some hypervisors). Conservative: an encoding that some
+// kernel treats otherwise is false.
 bool EmulatedByKernel(const Instruction& instruction);
+
+// Why no probe may be placed on it whatever the function; nothing where one may.
+//
+// The kernel refuses some prefixes. On a 5-byte nop recent kernels replace a probe by a call, which
+// writes below the stack pointer: where a function keeps data.
+std::optional<std::string_view> WhyNoProbe(const Instruction& instruction);
 
 }  // namespace sbump

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/cpython/disassembly.h"
 #include "daemon/process/elf_file.h"
+#include "daemon/text/disassembly.h"
 
 namespace sbump {
 

@@ -1,4 +1,4 @@
-#include "daemon/cpython/control_flow.h"
+#include "daemon/text/control_flow.h"
 
 #include <algorithm>
 #include <optional>
@@ -55,8 +55,8 @@ absl::StatusOr<ReachedCode> ReachedCode::From(const ElfFile& elf, std::span<cons
     const std::optional<Instruction> next = Decode(elf, at);
     if (!next) continue;
     if (code.instructions_.size() == max_instructions) {
-      return absl::UnimplementedError(StrCat(elf.name(), ": the interpreter loop has more than ",
-                                             max_instructions, " instructions"));
+      return absl::UnimplementedError(
+          StrCat(elf.name(), ": more than ", max_instructions, " instructions are reached"));
     }
     code.instructions_.push_back(*next);
     const auto reach = [&](uint64_t target) {

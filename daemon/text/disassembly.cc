@@ -1,4 +1,4 @@
-#include "daemon/cpython/disassembly.h"
+#include "daemon/text/disassembly.h"
 
 #include <Zydis/Zydis.h>
 
@@ -134,6 +134,45 @@ bool WritesFlags(const ZydisDecodedInstruction& raw) {
   return ((flags.modified | flags.set_0 | flags.set_1 | flags.undefined) & kConditionFlags) != 0;
 }
 
+bool IsPlain(const ZydisDecodedInstruction& raw) {
+  switch (raw.meta.category) {
+    case ZYDIS_CATEGORY_BINARY:
+    case ZYDIS_CATEGORY_BITBYTE:
+    case ZYDIS_CATEGORY_CET:
+    case ZYDIS_CATEGORY_CMOV:
+    case ZYDIS_CATEGORY_DATAXFER:
+    case ZYDIS_CATEGORY_LOGICAL:
+    case ZYDIS_CATEGORY_NOP:
+    case ZYDIS_CATEGORY_POP:
+    case ZYDIS_CATEGORY_PUSH:
+    case ZYDIS_CATEGORY_SETCC:
+    case ZYDIS_CATEGORY_SHIFT:
+    case ZYDIS_CATEGORY_WIDENOP:
+      return true;
+    default:
+      return raw.mnemonic == ZYDIS_MNEMONIC_LEA;
+  }
+}
+
+// Of a whole register set, or of a stack slot: never of memory that others see.
+bool WritesInPrivate(const ZydisDecodedOperand& operand) {
+  if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) return true;
+  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+    const ZydisRegisterClass kind = ZydisRegisterGetClass(
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value));
+    return kind == ZYDIS_REGCLASS_GPR64 || kind == ZYDIS_REGCLASS_FLAGS ||
+           operand.reg.value == ZYDIS_REGISTER_RFLAGS || operand.reg.value == ZYDIS_REGISTER_RIP;
+  }
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.base == ZYDIS_REGISTER_RSP &&
+         operand.mem.index == ZYDIS_REGISTER_NONE;
+}
+
+bool OnlyComputes(const ZydisDecodedInstruction& raw, const ZydisDecodedOperand* operands) {
+  if (!IsPlain(raw) || (raw.attributes & (ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_IS_PRIVILEGED)) != 0)
+    return false;
+  return std::all_of(operands, operands + raw.operand_count, WritesInPrivate);
+}
+
 Instruction Reduce(uint64_t vaddr, const ZydisDecodedInstruction& raw,
                    const ZydisDecodedOperand* operands) {
   Instruction instruction{.vaddr = vaddr,
@@ -142,7 +181,8 @@ Instruction Reduce(uint64_t vaddr, const ZydisDecodedInstruction& raw,
                           .flow = ToFlow(raw, operands),
                           .condition = ToCondition(raw),
                           .written_registers = WrittenRegisters(raw, operands),
-                          .writes_flags = WritesFlags(raw)};
+                          .writes_flags = WritesFlags(raw),
+                          .only_computes = OnlyComputes(raw, operands)};
   for (size_t i = 0; i < instruction.operands.size() && i < raw.operand_count_visible; ++i) {
     instruction.operands[i] = ToOperand(operands[i]);
   }
@@ -167,6 +207,26 @@ std::optional<Instruction> Decode(const ElfFile& elf, uint64_t vaddr) {
   std::transform(bytes.begin(), bytes.begin() + raw.length, instruction.bytes.begin(),
                  [](std::byte b) { return static_cast<uint8_t>(b); });
   return instruction;
+}
+
+std::string Text(const Instruction& instruction) {
+  static const ZydisFormatter formatter = [] {
+    ZydisFormatter f;
+    ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
+    return f;
+  }();
+  ZydisDecodedInstruction raw;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT] = {};
+  std::array<char, 128> text{};
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&Decoder(), instruction.bytes.data(),
+                                           static_cast<size_t>(instruction.length), &raw,
+                                           operands)) ||
+      !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &raw, operands,
+                                                    raw.operand_count_visible, text.data(),
+                                                    text.size(), instruction.vaddr, nullptr))) {
+    return "?";
+  }
+  return text.data();
 }
 
 bool IsField(const Operand& operand, int64_t displacement, int bits) {
@@ -200,6 +260,33 @@ bool EmulatedByKernel(const Instruction& instruction) {
     default:
       return false;
   }
+}
+
+// is_prefix_bad() and can_optimize() of the same file.
+std::optional<std::string_view> WhyNoProbe(const Instruction& instruction) {
+  const auto& b = instruction.bytes;
+  if (instruction.length == 5 && b[0] == 0x0F && b[1] == 0x1F)
+    return "a 5-byte nop: a probe there may overwrite what the function keeps below its stack";
+  for (int i = 0; i < instruction.length; ++i) {
+    switch (b[static_cast<size_t>(i)]) {
+      case 0x26:
+      case 0x2E:
+      case 0x36:
+      case 0x3E:
+      case 0xF0:
+        return "the kernel allows no probe on an instruction with this prefix";
+      case 0x64:
+      case 0x65:
+      case 0x66:
+      case 0x67:
+      case 0xF2:
+      case 0xF3:
+        continue;
+      default:
+        return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace sbump

@@ -1,11 +1,11 @@
-#include "daemon/cpython/disassembly.h"
+#include "daemon/text/disassembly.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "daemon/cpython/control_flow.h"
+#include "daemon/text/control_flow.h"
 #include "tests/cpython/fake_elf.h"
 
 namespace sbump {
