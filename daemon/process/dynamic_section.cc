@@ -30,6 +30,14 @@ uint64_t* FieldFor(DynamicSection& d, int64_t tag) {
       return &d.relr;
     case DT_RELRSZ:
       return &d.relr_bytes;
+    case DT_JMPREL:
+      return &d.plt_rela;
+    case DT_PLTRELSZ:
+      return &d.plt_rela_bytes;
+    case DT_VERSYM:
+      return &d.symbol_versions;
+    case DT_VERDEF:
+      return &d.version_definitions;
     default:
       return nullptr;
   }

@@ -18,6 +18,10 @@ struct DynamicSection {  // addresses are vaddrs; 0: absent
   uint64_t rela_bytes = 0;
   uint64_t relr = 0;
   uint64_t relr_bytes = 0;
+  uint64_t plt_rela = 0;
+  uint64_t plt_rela_bytes = 0;
+  uint64_t symbol_versions = 0;
+  uint64_t version_definitions = 0;
 };
 
 // `dynamic_vaddr` 0 (a static executable) gives an empty value.

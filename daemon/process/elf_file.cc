@@ -12,6 +12,8 @@
 #include "daemon/process/code_pointers.h"
 #include "daemon/process/dynamic_section.h"
 #include "daemon/process/elf_image.h"
+#include "daemon/process/frame_table.h"
+#include "daemon/process/import_slots.h"
 #include "daemon/process/load_bias.h"
 #include "daemon/process/symbol_table.h"
 
@@ -30,6 +32,7 @@ using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 struct ProgramHeaders {
   std::vector<ElfSegment> loads;
   GElf_Phdr dynamic = {};
+  GElf_Phdr frames = {};
   std::vector<GElf_Phdr> notes;
 };
 
@@ -92,6 +95,7 @@ absl::StatusOr<ProgramHeaders> ReadProgramHeaders(Elf* elf, const std::string& n
     }
     if (header.p_type == PT_LOAD) found.loads.push_back(ToSegment(header));
     if (header.p_type == PT_DYNAMIC) found.dynamic = header;
+    if (header.p_type == PT_GNU_EH_FRAME) found.frames = header;
     if (header.p_type == PT_NOTE) found.notes.push_back(header);
   }
   return found;
@@ -135,6 +139,7 @@ struct ElfFile::Impl {
   ElfImage image;
   DynamicSection dynamic;
   SymbolTable symbols;
+  uint64_t frame_header = 0;  // vaddr; 0: none
 };
 
 absl::StatusOr<ElfFile> ElfFile::Open(Fd file, std::string name) {
@@ -153,6 +158,7 @@ absl::StatusOr<ElfFile> ElfFile::Open(Fd file, std::string name) {
       ReadDynamicSection(impl->image, programs.dynamic.p_vaddr, programs.dynamic.p_filesz);
   impl->symbols.AddDynamic(impl->image, impl->dynamic);
   impl->symbols.AddStatic(elf.get());
+  impl->frame_header = programs.frames.p_vaddr;
   impl->name = std::move(name);
   return ElfFile(std::move(impl));
 }
@@ -169,6 +175,18 @@ std::span<const ElfSegment> ElfFile::segments() const { return impl_->image.segm
 
 std::optional<ElfSymbol> ElfFile::FindSymbol(std::string_view symbol) const {
   return impl_->symbols.Find(symbol);
+}
+
+void ElfFile::ForEachSymbol(const std::function<void(const ElfSymbolEntry&)>& visit) const {
+  impl_->symbols.ForEach(visit);
+}
+
+void ElfFile::ForEachImportSlot(const std::function<void(const ElfImportSlot&)>& visit) const {
+  VisitImportSlots(impl_->image, impl_->dynamic, visit);
+}
+
+std::optional<CodeRange> ElfFile::FrameAt(uint64_t vaddr) const {
+  return FindFrame(impl_->image, impl_->frame_header, vaddr);
 }
 
 absl::StatusOr<std::span<const std::byte>> ElfFile::BytesAt(uint64_t vaddr, uint64_t size) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,33 @@ struct ElfSymbol {
   uint64_t size = 0;
 };
 
+// One entry of a symbol table.
+struct ElfSymbolEntry {
+  std::string_view name;     // without its version
+  std::string_view version;  // "GLIBC_2.2.5", of defined symbols; empty: none
+  bool default_version = false;
+  uint64_t vaddr = 0;
+  uint64_t size = 0;
+  bool defined = false;
+  bool function = false;  // also an indirect one
+  bool indirect = false;  // STT_GNU_IFUNC: vaddr is its resolver's
+};
+
+// A word that the loader fills with the address of a function.
+struct ElfImportSlot {
+  uint64_t place_vaddr = 0;
+  std::string_view symbol;      // empty: the file's own indirect function, whose resolver is at
+  uint64_t resolver_vaddr = 0;  // this address
+};
+
+struct CodeRange {
+  uint64_t start = 0;
+  uint64_t end = 0;  // exclusive
+
+  bool Contains(uint64_t vaddr) const { return vaddr >= start && vaddr < end; }
+  bool operator==(const CodeRange&) const = default;
+};
+
 class ElfFile {
  public:
   // x86-64 ET_EXEC or ET_DYN only; anything else is kUnimplemented and says what was found ("a
@@ -56,6 +84,15 @@ class ElfFile {
   // Dynamic symbols first (they survive strip), then .symtab. Not found: undefined and thread-local
   // symbols, and a static name that stands for several addresses.
   std::optional<ElfSymbol> FindSymbol(std::string_view symbol) const;
+
+  // Every symbol that has a name, the dynamic ones first; undefined ones too. Not: sections, files,
+  // thread-local variables.
+  void ForEachSymbol(const std::function<void(const ElfSymbolEntry&)>& visit) const;
+  void ForEachImportSlot(const std::function<void(const ElfImportSlot&)>& visit) const;
+
+  // The function, or the part of one, that the unwind table (PT_GNU_EH_FRAME) says lies around
+  // `vaddr`. It survives strip.
+  std::optional<CodeRange> FrameAt(uint64_t vaddr) const;
 
   // The bytes of the file at [vaddr, vaddr+size), size > 0, which must lie in the file-backed part
   // of one segment.

@@ -9,6 +9,7 @@ namespace {
 
 // proc(5) counts from 1; the state, field 3, is the first after the command name.
 constexpr int kStateField = 3;
+constexpr int kParentField = 4;
 constexpr int kFlagsField = 9;
 constexpr int kStartTimeField = 22;
 
@@ -36,6 +37,10 @@ absl::StatusOr<ProcStat> ParseProcStat(std::string_view text) {
     const std::string_view value = text.substr(0, text.find_first_of(" \n"));
     if (value.empty()) return Malformed(field);
     if (field == kStateField) stat.state = value.front();
+    if (field == kParentField) {
+      SB_ASSIGN_OR_RETURN(const uint64_t parent, ParseNumber(value, field));
+      stat.parent_pid = static_cast<pid_t>(parent);
+    }
     if (field == kFlagsField) {
       SB_ASSIGN_OR_RETURN(stat.flags, ParseNumber(value, field));
     }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/process/silent_pages.h"
 
 namespace sbump {
 namespace {
@@ -54,11 +55,13 @@ absl::StatusOr<RemoteMemory> RemoteMemory::Open(int proc_dirfd, pid_t pid) {
             : "";
     return ErrnoStatus(errno, absl::StrCat("pid ", pid, ": open its memory", needs));
   }
-  return RemoteMemory(std::move(mem), pid);
+  SB_ASSIGN_OR_RETURN(SilentPages silent, SilentPages::Open(proc_dirfd, pid));
+  return RemoteMemory(std::move(mem), pid, std::make_shared<SilentPages>(std::move(silent)));
 }
 
 absl::Status RemoteMemory::Read(RemoteAddr addr, std::span<std::byte> out) const {
   SB_RETURN_IF_ERROR(CheckRange(pid_, "read", addr, out.size()));
+  SB_RETURN_IF_ERROR(silent_->Check(addr, out.size()));
   size_t done = 0;
   while (done < out.size()) {
     const ssize_t n = pread(mem_.get(), out.data() + done, out.size() - done,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -31,6 +32,8 @@ inline RemoteAddr operator+(RemoteAddr a, int64_t offset) {
   return RemoteAddr{a.value + static_cast<uint64_t>(offset)};
 }
 std::string ToString(RemoteAddr addr);  // "0x7f..."
+
+class SilentPages;
 
 class MemoryReader {
  public:
@@ -72,17 +75,19 @@ class RemoteMemory : public MemoryReader, public MemoryWriter {
   // `proc_dirfd` is an open /proc/PID (see TargetProcess); `pid` is for messages only.
   static absl::StatusOr<RemoteMemory> Open(int proc_dirfd, pid_t pid);
 
-  // At most 64 MiB at once. Unmapped: kDataLoss; the image is gone: kNotFound. Blocks for as long
-  // as the target's pages do (a page backed by FUSE or userfaultfd may never come), so this is a
-  // worker's job.
+  // At most 64 MiB at once. Unmapped, or a page that may never come (silent_pages.h): kDataLoss;
+  // the image is gone: kNotFound. Blocks for as long as the target's pages do, so this is a
+  // worker's job all the same.
   absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
   // Ignores page protection, as a debugger does: the caller proves that the place is writable data.
   absl::Status Write(RemoteAddr addr, std::span<const std::byte> bytes) override;
 
  private:
-  RemoteMemory(Fd mem, pid_t pid) : mem_(std::move(mem)), pid_(pid) {}
+  RemoteMemory(Fd mem, pid_t pid, std::shared_ptr<const SilentPages> silent)
+      : mem_(std::move(mem)), pid_(pid), silent_(std::move(silent)) {}
   Fd mem_;
   pid_t pid_;
+  std::shared_ptr<const SilentPages> silent_;
 };
 
 }  // namespace sbump

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sbump {
 namespace {
@@ -52,9 +53,28 @@ uint64_t CountBySysvHash(const ElfImage& image, uint64_t table) {
   return ReadAs<uint32_t>(image, table + 4).value_or(0);  // nchain
 }
 
-bool HasAddress(const Elf64_Sym& sym) {
+bool NamesAPlace(const Elf64_Sym& sym) {
   const int type = ELF64_ST_TYPE(sym.st_info);
-  return sym.st_shndx != SHN_UNDEF && type != STT_TLS && type != STT_FILE && type != STT_SECTION;
+  return type != STT_TLS && type != STT_FILE && type != STT_SECTION;
+}
+
+bool HasAddress(const Elf64_Sym& sym) { return sym.st_shndx != SHN_UNDEF && NamesAPlace(sym); }
+
+// Linkers write versions into the names of a static table too: `write@@GLIBC_2.2.5`.
+void SplitVersion(ElfSymbolEntry& entry) {
+  const size_t at = entry.name.find('@', 1);
+  if (at == entry.name.npos) return;
+  const size_t begin = entry.name.find_first_not_of('@', at);
+  if (begin == entry.name.npos) return;
+  entry.version = entry.name.substr(begin);
+  entry.default_version = begin - at == 2;
+  entry.name = entry.name.substr(0, at);
+}
+
+Elf64_Sym SymbolAt(std::span<const std::byte> symbols, uint64_t index) {
+  Elf64_Sym sym;
+  std::memcpy(&sym, symbols.data() + index * sizeof sym, sizeof sym);
+  return sym;
 }
 
 std::string_view NameAt(std::span<const std::byte> strings, uint32_t offset) {
@@ -79,7 +99,8 @@ void SymbolTable::AddDynamic(const ElfImage& image, const DynamicSection& dynami
                          : dynamic.sysv_hash != 0 ? CountBySysvHash(image, dynamic.sysv_hash)
                                                   : 0;
   Add(image.BytesFrom(dynamic.symbol_table, count * sizeof(Elf64_Sym)),
-      image.BytesFrom(dynamic.string_table, dynamic.string_table_bytes));
+      image.BytesFrom(dynamic.string_table, dynamic.string_table_bytes),
+      SymbolVersions::Read(image, dynamic, count));
 }
 
 void SymbolTable::AddStatic(Elf* elf) {
@@ -88,19 +109,21 @@ void SymbolTable::AddStatic(Elf* elf) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) return;
     if (header.sh_type != SHT_SYMTAB) continue;
-    Add(SectionBytes(section), SectionBytes(elf_getscn(elf, header.sh_link)));
+    Add(SectionBytes(section), SectionBytes(elf_getscn(elf, header.sh_link)), {});
     return;
   }
 }
 
-void SymbolTable::Add(std::span<const std::byte> symbols, std::span<const std::byte> strings) {
-  strings_.emplace_back(strings.begin(), strings.end());
-  const std::span<const std::byte> owned = strings_.back();
+void SymbolTable::Add(std::span<const std::byte> symbols, std::span<const std::byte> strings,
+                      SymbolVersions versions) {
   const uint64_t count = std::min<uint64_t>(symbols.size() / sizeof(Elf64_Sym), kMaxSymbols);
+  symbols = symbols.first(count * sizeof(Elf64_Sym));
+  const Table& table = tables_.emplace_back(Table{.symbols = {symbols.begin(), symbols.end()},
+                                                  .strings = {strings.begin(), strings.end()},
+                                                  .versions = std::move(versions)});
   for (uint64_t i = 0; i < count; ++i) {
-    Elf64_Sym sym;
-    std::memcpy(&sym, symbols.data() + i * sizeof sym, sizeof sym);
-    const std::string_view name = NameAt(owned, sym.st_name);
+    const Elf64_Sym sym = SymbolAt(table.symbols, i);
+    const std::string_view name = NameAt(table.strings, sym.st_name);
     if (name.empty() || !HasAddress(sym)) continue;
     Merge(name, {.symbol = {.vaddr = sym.st_value, .size = sym.st_size},
                  .global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL});
@@ -115,6 +138,29 @@ void SymbolTable::Merge(std::string_view name, const Entry& entry) {
     known = entry;
   } else if (known.symbol.vaddr != entry.symbol.vaddr) {
     known.ambiguous = true;
+  }
+}
+
+void SymbolTable::ForEach(const std::function<void(const ElfSymbolEntry&)>& visit) const {
+  for (const Table& table : tables_) {
+    const uint64_t count = table.symbols.size() / sizeof(Elf64_Sym);
+    for (uint64_t i = 0; i < count; ++i) {
+      const Elf64_Sym sym = SymbolAt(table.symbols, i);
+      const int type = ELF64_ST_TYPE(sym.st_info);
+      ElfSymbolEntry entry{.name = NameAt(table.strings, sym.st_name),
+                           .vaddr = sym.st_value,
+                           .size = sym.st_size,
+                           .defined = sym.st_shndx != SHN_UNDEF,
+                           .function = type == STT_FUNC || type == STT_GNU_IFUNC,
+                           .indirect = type == STT_GNU_IFUNC};
+      if (entry.name.empty() || !NamesAPlace(sym)) continue;
+      SplitVersion(entry);
+      if (const auto version = table.versions.Of(i); version && entry.defined) {
+        entry.version = NameAt(table.strings, version->name);
+        entry.default_version = version->is_default;
+      }
+      visit(entry);
+    }
   }
 }
 

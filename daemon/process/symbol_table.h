@@ -4,6 +4,7 @@
 #include <libelf.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "daemon/process/dynamic_section.h"
 #include "daemon/process/elf_image.h"
+#include "daemon/process/symbol_versions.h"
 
 namespace sbump {
 
@@ -23,10 +25,17 @@ class SymbolTable {
   void AddStatic(Elf* elf);
 
   std::optional<ElfSymbol> Find(std::string_view name) const;
+  void ForEach(const std::function<void(const ElfSymbolEntry&)>& visit) const;
 
  private:
-  // `symbols` are Elf64_Sym back to back. An earlier table's meaning of a name wins.
-  void Add(std::span<const std::byte> symbols, std::span<const std::byte> strings);
+  struct Table {
+    std::vector<std::byte> symbols;  // Elf64_Sym back to back
+    std::vector<std::byte> strings;
+    SymbolVersions versions;
+  };
+  // An earlier table's meaning of a name wins.
+  void Add(std::span<const std::byte> symbols, std::span<const std::byte> strings,
+           SymbolVersions versions);
 
   struct Entry {
     ElfSymbol symbol;
@@ -36,7 +45,7 @@ class SymbolTable {
   void Merge(std::string_view name, const Entry& entry);
 
   // The names in by_name_ point into these (a moved vector keeps its buffer).
-  std::vector<std::vector<std::byte>> strings_;
+  std::vector<Table> tables_;
   std::unordered_map<std::string_view, Entry> by_name_;
 };
 

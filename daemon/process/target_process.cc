@@ -29,31 +29,11 @@ bool HasEnded(int pidfd) {
   return poll(&poll_fd, 1, 0) != 0;
 }
 
-absl::StatusOr<std::string> ReadAt(int dirfd, const std::string& name, size_t max_bytes,
-                                   pid_t pid) {
-  const std::string what = Named(pid, absl::StrCat(": read /proc/", pid, "/", name));
-  const Fd file(openat(dirfd, name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrnoStatus(errno, what);
-  std::string text;
-  std::vector<char> chunk(std::min(kReadChunkBytes, max_bytes + 1));
-  while (true) {
-    const ssize_t n = read(file.get(), chunk.data(), chunk.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, what);
-    if (n == 0) return text;
-    text.append(chunk.data(), static_cast<size_t>(n));
-    if (text.size() > max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(what, ": holds more than ", max_bytes, " bytes"));
-    }
-  }
-}
-
 // "Tgid:\t1234" in /proc/TID/status; 0 when there is none.
 pid_t ProcessOfThread(pid_t tid) {
   const Fd dir(open(absl::StrCat("/proc/", tid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!dir.valid()) return 0;
-  const auto status = ReadAt(dir.get(), "status", kMaxStatBytes, tid);
+  const auto status = ReadProcFile(dir.get(), "status", kMaxStatBytes, tid);
   if (!status.ok()) return 0;
   const size_t at = status->find("\nTgid:\t");
   if (at == std::string::npos) return 0;
@@ -97,6 +77,26 @@ absl::Status CheckState(pid_t pid, const ProcStat& stat, bool ended) {
 
 }  // namespace
 
+absl::StatusOr<std::string> ReadProcFile(int proc_dirfd, const std::string& name, size_t max_bytes,
+                                         pid_t pid) {
+  const std::string what = Named(pid, absl::StrCat(": read /proc/", pid, "/", name));
+  const Fd file(openat(proc_dirfd, name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus(errno, what);
+  std::string text;
+  std::vector<char> chunk(std::min(kReadChunkBytes, max_bytes + 1));
+  while (true) {
+    const ssize_t n = read(file.get(), chunk.data(), chunk.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, what);
+    if (n == 0) return text;
+    text.append(chunk.data(), static_cast<size_t>(n));
+    if (text.size() > max_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, ": holds more than ", max_bytes, " bytes"));
+    }
+  }
+}
+
 std::string ToString(const TargetId& id) { return absl::StrCat(id.pid, "@", id.start_ticks); }
 
 TargetProcess::TargetProcess(TargetId id, Fd pidfd, Fd proc_dirfd)
@@ -113,7 +113,8 @@ absl::StatusOr<TargetProcess> TargetProcess::Open(pid_t pid) {
     return absl::NotFoundError(Named(pid, ": no such process"));
   }
   if (!dir.valid()) return ErrnoStatus(errno, Named(pid, absl::StrCat(": open /proc/", pid)));
-  SB_ASSIGN_OR_RETURN(const std::string text, ReadAt(dir.get(), "stat", kMaxStatBytes, pid));
+  SB_ASSIGN_OR_RETURN(const std::string text,
+                      sbump::ReadProcFile(dir.get(), "stat", kMaxStatBytes, pid));
   const auto stat = ParseProcStat(text);
   if (!stat.ok()) return Annotate(stat.status(), Named(pid, ""));
   // Alive now, after both were opened: the number meant one process throughout, so the two belong
@@ -127,7 +128,7 @@ bool TargetProcess::Alive() const { return !HasEnded(pidfd_.get()); }
 
 absl::StatusOr<std::string> TargetProcess::ReadProcFile(std::string_view name,
                                                         size_t max_bytes) const {
-  return ReadAt(proc_dirfd_.get(), std::string(name), max_bytes, id_.pid);
+  return sbump::ReadProcFile(proc_dirfd_.get(), std::string(name), max_bytes, id_.pid);
 }
 
 absl::StatusOr<std::string> TargetProcess::ExePath() const {

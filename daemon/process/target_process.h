@@ -54,9 +54,14 @@ class TargetProcess {
 // parentheses.
 struct ProcStat {
   char state = '?';
+  pid_t parent_pid = 0;
   uint64_t flags = 0;  // PF_KTHREAD is 0x00200000
   uint64_t start_ticks = 0;
 };
 absl::StatusOr<ProcStat> ParseProcStat(std::string_view text);
+
+// The whole of NAME below an open /proc/PID, at most `max_bytes` (more is kResourceExhausted).
+absl::StatusOr<std::string> ReadProcFile(int proc_dirfd, const std::string& name, size_t max_bytes,
+                                         pid_t pid);
 
 }  // namespace sbump

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/clock.h"
+#include "daemon/process/proc_status.h"
 
 namespace sbump {
 namespace {
@@ -28,14 +27,6 @@ std::string ForPid(pid_t pid, const std::string& rest) { return absl::StrCat("pi
 
 absl::Status Ended(pid_t pid) { return absl::NotFoundError(ForPid(pid, ": has ended")); }
 
-// The text after `key` in the line of /proc/PID/status that starts with it.
-std::string StatusField(const std::string& status, const std::string& key) {
-  const size_t at = status.find(absl::StrCat("\n", key, ":\t"));
-  if (at == std::string::npos) return "";
-  const size_t start = at + key.size() + 3;
-  return status.substr(start, status.find('\n', start) - start);
-}
-
 std::string CommandOf(const std::string& pid) {
   const Fd file(open(absl::StrCat("/proc/", pid, "/comm").c_str(), O_RDONLY | O_CLOEXEC));
   char name[64];
@@ -43,12 +34,8 @@ std::string CommandOf(const std::string& pid) {
   return size > 1 ? std::string(name, static_cast<size_t>(size - 1)) : "?";
 }
 
-// A stop without an event is a signal on its way to the thread, which the detach hands on. With
-// PTRACE_EVENT_STOP it is our interrupt, or a SIGSTOP that took effect and stays in effect by
-// itself.
-int SignalToDeliver(int wait_status) {
-  const bool event_stop = (wait_status >> 16) == PTRACE_EVENT_STOP;
-  return event_stop ? 0 : WSTOPSIG(wait_status);
+bool IsStopped(const std::pair<const pid_t, SeizedThread>& entry) {
+  return entry.second.state() == SeizedThread::State::kStopped;
 }
 
 }  // namespace
@@ -69,6 +56,11 @@ absl::Status ThreadSweep::StopAll() {
     SB_RETURN_IF_ERROR(CheckDeadline());
   }
   return threads_.empty() || !process_.Alive() ? Ended(process_.pid()) : absl::OkStatus();
+}
+
+void ThreadSweep::Adopt(SeizedThread thread, uint64_t since_ns) {
+  stopped_since_ns_ = since_ns;
+  threads_.emplace(thread.tid(), thread);
 }
 
 absl::Status ThreadSweep::OpenTaskDir() {
@@ -116,15 +108,15 @@ absl::StatusOr<bool> ThreadSweep::SeizeNew() {
 }
 
 absl::StatusOr<ThreadSweep::Seized> ThreadSweep::Seize(pid_t tid) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-    if (errno == ESRCH) return Seized::kGone;
-    const absl::Status why = WhySeizeFailed(tid, errno);
+  const uint64_t now_ns = MonotonicNs();
+  if (const int error = SeizedThread::Seize(tid); error != 0) {
+    if (error == ESRCH) return Seized::kGone;
+    const absl::Status why = WhySeizeFailed(tid, error);
     if (why.ok()) return Seized::kGone;
     return why;
   }
-  if (stopped_since_ns_ == 0) stopped_since_ns_ = MonotonicNs();
-  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);  // ESRCH: it is dying, which the wait will tell
-  threads_.emplace(tid, Thread{});
+  if (stopped_since_ns_ == 0) stopped_since_ns_ = now_ns;
+  threads_.emplace(tid, SeizedThread(tid));
   return Seized::kYes;
 }
 
@@ -145,20 +137,13 @@ absl::Status ThreadSweep::WhySeizeFailed(pid_t tid, int error_number) const {
 }
 
 bool ThreadSweep::CollectStops() {
-  bool all_stopped = true;
-  for (auto at = threads_.begin(); at != threads_.end();) {
-    auto& [tid, thread] = *at;
-    int wait_status = 0;
-    const pid_t reported = thread.stopped ? 0 : waitpid(tid, &wait_status, __WALL | WNOHANG);
-    if (reported > 0 && WIFSTOPPED(wait_status)) {
-      thread = {.stopped = true, .pending_signal = SignalToDeliver(wait_status)};
-    }
-    const bool ended = reported > 0 && !WIFSTOPPED(wait_status);
-    const bool lost = reported < 0 && errno == ECHILD;  // an exec gave its tid to another thread
-    all_stopped = all_stopped && (thread.stopped || ended || lost);
-    at = ended || lost ? threads_.erase(at) : std::next(at);
+  for (auto& [tid, thread] : threads_) {
+    if (thread.state() == SeizedThread::State::kRunning) thread.Look();
   }
-  return all_stopped;
+  std::erase_if(threads_, [](const auto& entry) {
+    return entry.second.state() == SeizedThread::State::kEnded;
+  });
+  return std::ranges::all_of(threads_, IsStopped);
 }
 
 absl::Status ThreadSweep::WaitForStops() {
@@ -178,8 +163,7 @@ absl::Status ThreadSweep::WaitForStops() {
 absl::Status ThreadSweep::CheckDeadline() const {
   if (!process_.Alive()) return Ended(process_.pid());
   if (MonotonicNs() < deadline_ns_) return absl::OkStatus();
-  const auto running =
-      std::ranges::find_if(threads_, [](const auto& entry) { return !entry.second.stopped; });
+  const auto running = std::ranges::find_if_not(threads_, IsStopped);
   const std::string who = running == threads_.end()
                               ? "it keeps creating threads"
                               : absl::StrCat("thread ", running->first, " did not stop");
@@ -190,10 +174,12 @@ absl::Status ThreadSweep::CheckDeadline() const {
           " (in an uninterruptible call?); it runs on; try again, or allow a longer --max-stop")));
 }
 
+bool ThreadSweep::IsNewborn() const {
+  return threads_.size() == 1 && threads_.begin()->second.IsNewborn();
+}
+
 void ThreadSweep::DetachAll() {
-  for (const auto& [tid, thread] : threads_) {
-    if (thread.stopped) ptrace(PTRACE_DETACH, tid, nullptr, thread.pending_signal);
-  }
+  for (auto& [tid, thread] : threads_) thread.Detach();
   threads_.clear();
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/base/status.h"
+#include "daemon/process/seized_thread.h"
 #include "daemon/process/target_process.h"
 
 namespace sbump {
@@ -23,19 +24,19 @@ class ThreadSweep {
   // As PtraceStop::StopAll(), but leaves what was seized to the caller: DetachAll(), then the end
   // of the thread.
   absl::Status StopAll();
+  // Of this process: seized by this thread before. To be called first.
+  void Adopt(SeizedThread thread, uint64_t since_ns);
   // Lets go of every thread that stands still, with the signal it was about to take. The rest (a
   // thread that has not stopped yet, or is dying) cannot be detached by a call; the kernel lets it
   // go when the tracing thread ends.
   void DetachAll();
 
   size_t thread_count() const { return threads_.size(); }
+  // After StopAll().
+  bool IsNewborn() const;
   uint64_t stopped_since_ns() const { return stopped_since_ns_; }
 
  private:
-  struct Thread {
-    bool stopped = false;
-    int pending_signal = 0;  // taken from a signal-delivery-stop; 0: none
-  };
   enum class Seized { kYes, kGone };
 
   absl::Status OpenTaskDir();
@@ -57,7 +58,7 @@ class ThreadSweep {
   const uint64_t deadline_ns_;
   uint64_t stopped_since_ns_ = 0;
   std::unique_ptr<DIR, DirCloser> task_dir_;
-  std::map<pid_t, Thread> threads_;  // what we trace
+  std::map<pid_t, SeizedThread> threads_;  // what we trace
 };
 
 }  // namespace sbump

@@ -18,6 +18,13 @@
 
 namespace sbump {
 
+// ThreadSanitizer has a thread of its own in each process, and makes a fork of a vfork.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kHasThreadSanitizer = true;
+#else
+inline constexpr bool kHasThreadSanitizer = false;
+#endif
+
 class Child {
  public:
   // Runs `body` in a fork; the child ends when it returns.

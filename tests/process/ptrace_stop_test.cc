@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 
 #include <array>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/process/dead_mans_handle.h"
 #include "tests/process/child.h"
 
 namespace sbump {
@@ -19,6 +21,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr size_t kMaxCounters = 64;
+constexpr size_t kOtherThreads = kHasThreadSanitizer ? 1 : 0;
 
 struct Progress {
   std::array<std::atomic<uint64_t>, kMaxCounters> steps = {};
@@ -74,6 +77,13 @@ char StateOf(pid_t pid) {
   return text.ok() ? ParseProcStat(*text)->state : '?';
 }
 
+// Until the watched timer expires; 0: it is not armed.
+long SecondsPromised() {
+  itimerspec left{};
+  timerfd_gettime(DeadMansHandle::timer_fd(), &left);
+  return left.it_value.tv_sec;
+}
+
 class PtraceStopTest : public testing::Test {
  protected:
   void SetUp() override { shared = &SharedWithChildren<Progress>(); }
@@ -93,7 +103,7 @@ TEST_F(PtraceStopTest, EveryThreadStandsStillAndThenRunsOn) {
       auto stop = PtraceStop::StopAll(*process, seconds(10));
       ASSERT_TRUE(stop.ok()) << stop.status();
       best_ns = std::min(best_ns, MonotonicNs() - before_ns);
-      EXPECT_EQ(stop->thread_count(), threads);
+      EXPECT_EQ(stop->thread_count(), threads + kOtherThreads);
       EXPECT_GE(stop->stopped_since_ns(), before_ns);
       if (i == 0) {
         EXPECT_TRUE(StandsStill());
@@ -169,7 +179,7 @@ TEST_F(PtraceStopTest, AProcessStoppedBySigstopStaysStopped) {
     const auto process = TargetProcess::Open(child.pid());
     const auto stop = PtraceStop::StopAll(*process, seconds(10));
     ASSERT_TRUE(stop.ok()) << stop.status();
-    EXPECT_EQ(stop->thread_count(), 4u);
+    EXPECT_EQ(stop->thread_count(), 4 + kOtherThreads);
   }
   EXPECT_TRUE(Eventually([&] { return StateOf(child.pid()) == 'T'; }));
   EXPECT_TRUE(StandsStill());
@@ -275,6 +285,7 @@ TEST_F(PtraceStopTest, ATracedThreadIsRefusedByTheTracersName) {
 
 // The parent of a vfork sleeps where no interrupt reaches it until the child execs or ends.
 TEST_F(PtraceStopTest, AThreadThatDoesNotStopInTimeIsLetGo) {
+  if (kHasThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer makes a fork of a vfork";
   Child child([] {
     std::thread(CountForEver, 1).detach();
     if (vfork() == 0) {
@@ -296,6 +307,116 @@ TEST_F(PtraceStopTest, AThreadThatDoesNotStopInTimeIsLetGo) {
   EXPECT_EQ(ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr), 0) << "still traced";
 }
 
+TEST_F(PtraceStopTest, AStopWithoutGraceEndsByItselfAtItsLimit) {
+  Child child([] { CountForEver(0); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(Eventually([] { return StillCounting(); }));
+  auto stop = PtraceStop::StopAll(*process, milliseconds(100), milliseconds(0));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  EXPECT_TRUE(Eventually([&] { return stop->Expired(); }));
+  EXPECT_TRUE(StillCounting());
+  EXPECT_FALSE(stop->KeepFor(seconds(5))) << "too late";
+}
+
+TEST_F(PtraceStopTest, AStopThatIsKeptGoesOn) {
+  Child child([] { CountForEver(0); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(Eventually([] { return StillCounting(); }));
+  auto stop = PtraceStop::StopAll(*process, milliseconds(300), milliseconds(0));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  ASSERT_TRUE(stop->KeepFor(seconds(20)));
+  usleep(600'000);
+  EXPECT_FALSE(stop->Expired());
+  EXPECT_TRUE(StandsStill());
+  stop->Resume();
+  EXPECT_TRUE(StillCounting());
+}
+
+TEST_F(PtraceStopTest, AProcessThatHasRunIsNoNewborn) {
+  Child child([] { CountForEver(0); });
+  ASSERT_TRUE(Eventually([] { return StillCounting(); }));
+  const auto process = TargetProcess::Open(child.pid());
+  auto stop = PtraceStop::StopNewborn(process->id(), seconds(5), seconds(5));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  ASSERT_TRUE(stop->Await().ok()) << stop->Await();
+  EXPECT_EQ(stop->id(), process->id());
+  EXPECT_FALSE(stop->is_newborn());
+  EXPECT_EQ(stop->ran_ns() > 0, access("/proc/self/schedstat", F_OK) == 0);
+  EXPECT_TRUE(StandsStill());
+  stop->Resume();
+  EXPECT_TRUE(StillCounting());
+}
+
+// A tracer of its own stops it at the fork, as we do where we are quick enough, and hands it on by
+// SIGSTOP: the registers are the same.
+TEST_F(PtraceStopTest, AProcessThatHasNotRunIsANewborn) {
+  Child parent([] {
+    while (shared->result == 0) usleep(1000);
+    if (const pid_t child = fork(); child != 0) {
+      shared->tracer = child;
+      waitpid(child, nullptr, 0);
+      _exit(0);
+    }
+    alarm(60);
+    CountForEver(0);
+  });
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, parent.pid(), nullptr, PTRACE_O_TRACEFORK), 0);
+  shared->result = 1;
+  int status = 0;
+  ASSERT_EQ(waitpid(parent.pid(), &status, __WALL), parent.pid());
+  ASSERT_EQ(status >> 8, SIGTRAP | PTRACE_EVENT_FORK << 8);
+  unsigned long newborn = 0;
+  ASSERT_EQ(ptrace(PTRACE_GETEVENTMSG, parent.pid(), nullptr, &newborn), 0);
+  const pid_t pid = static_cast<pid_t>(newborn);
+  ASSERT_EQ(waitpid(pid, &status, __WALL), pid);
+  ASSERT_EQ(kill(pid, SIGSTOP), 0);
+  ASSERT_EQ(ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0);
+  ASSERT_EQ(ptrace(PTRACE_DETACH, parent.pid(), nullptr, nullptr), 0);
+  ASSERT_TRUE(Eventually([&] { return StateOf(pid) == 'T'; }));
+  auto stop = PtraceStop::StopNewborn(TargetProcess::Open(pid)->id(), seconds(5), seconds(5));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  ASSERT_TRUE(stop->Await().ok()) << stop->Await();
+  EXPECT_TRUE(stop->is_newborn());
+  EXPECT_EQ(TotalSteps(), 0u);
+  stop->Resume();
+  kill(pid, SIGCONT);
+  EXPECT_TRUE(StillCounting());
+  kill(pid, SIGKILL);
+}
+
+TEST_F(PtraceStopTest, ANewbornThatHasEndedIsNotFound) {
+  Child child([] { CountForEver(0); });
+  const TargetId id = TargetProcess::Open(child.pid())->id();
+  child.Kill();
+  auto stop = PtraceStop::StopNewborn(id, seconds(5), seconds(5));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  EXPECT_TRUE(absl::IsNotFound(stop->Await())) << stop->Await();
+}
+
+TEST_F(PtraceStopTest, AnotherProcessWithItsNumberIsLetGo) {
+  Child child([] { CountForEver(0); });
+  ASSERT_TRUE(Eventually([] { return StillCounting(); }));
+  TargetId id = TargetProcess::Open(child.pid())->id();
+  ++id.start_ticks;
+  auto stop = PtraceStop::StopNewborn(id, seconds(5), seconds(5));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  EXPECT_TRUE(absl::IsNotFound(stop->Await())) << stop->Await();
+  EXPECT_TRUE(StillCounting());
+}
+
+// The promise that another process watches is the one that is kept.
+TEST_F(PtraceStopTest, AStopOfANewbornThatIsKeptBreaksNoPromise) {
+  Child child([] { CountForEver(0); });
+  ASSERT_TRUE(Eventually([] { return StillCounting(); }));
+  auto stop = PtraceStop::StopNewborn(TargetProcess::Open(child.pid())->id(), milliseconds(50),
+                                      milliseconds(50));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  ASSERT_TRUE(stop->Await().ok()) << stop->Await();
+  ASSERT_TRUE(stop->KeepFor(seconds(30)));
+  ASSERT_TRUE(Eventually([] { return SecondsPromised() > 20; })) << SecondsPromised();
+  EXPECT_TRUE(StandsStill());
+}
+
 TEST_F(PtraceStopTest, AFirstThreadThatEndedDoesNotPreventAStop) {
   Child child([] {
     std::thread(CountForEver, 1).detach();
@@ -308,7 +429,7 @@ TEST_F(PtraceStopTest, AFirstThreadThatEndedDoesNotPreventAStop) {
       [&] { return ParseProcStat(*process->ReadProcFile("stat", 4096))->state == 'Z'; }));
   const auto stop = PtraceStop::StopAll(*process, seconds(5));
   ASSERT_TRUE(stop.ok()) << stop.status();
-  EXPECT_EQ(stop->thread_count(), 1u);
+  EXPECT_EQ(stop->thread_count(), 1 + kOtherThreads);
   EXPECT_TRUE(StandsStill());
 }
 
