@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kScript =
     "import os, sys; "
     "libs = [l.split()[-1] for l in open(\"/proc/self/maps\") if \"/libpython3.\" in l]; "
-    "print(sys.hexversion, libs[0] if libs else os.path.realpath(\"/proc/self/exe\"))";
+    "root = os.environ.get(\"SBUMP_TEST_ROOT\", \"\"); "
+    "print(sys.hexversion, root + (libs[0] if libs else os.path.realpath(\"/proc/self/exe\")))";
 
 std::string OutputOf(const std::string& command) {
   std::string output;
@@ -97,6 +98,11 @@ std::vector<Interpreter> FindInterpreters() {
     interpreters.push_back(*std::move(found));
   }
   return interpreters;
+}
+
+std::string OutputOfScript(const Interpreter& interpreter, const std::string& script) {
+  // By its standard input: some interpreters see only a root of their own.
+  return OutputOf("exec '" + interpreter.executable + "' -I - < '" + script + "'");
 }
 
 }  // namespace sbump

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "daemon/base/str_cat.h"
-#include "daemon/cpython/control_flow.h"
 #include "daemon/cpython/sites.h"
+#include "daemon/text/control_flow.h"
 
 namespace sbump {
 namespace {

@@ -46,7 +46,7 @@ absl::StatusOr<CodeHead> ReadCodeHead(const MemoryReader& memory, const Layout& 
   std::array<std::byte, kLargestCodeHead> buffer;
   const std::span object = std::span(buffer).first(static_cast<size_t>(layout.code.size));
   SB_RETURN_IF_ERROR(memory.Read(addr, object));
-  if (Field<RemoteAddr>(object, kObType) != code_type) {
+  if (Field<RemoteAddr>(object, kObType + layout.head_shift) != code_type) {
     return absl::DataLossError(StrCat("the object at ", ToString(addr), " is no code object"));
   }
   CodeHead head{.addr = addr,
@@ -87,16 +87,16 @@ absl::StatusOr<CodeObject> ReadCodeObject(const MemoryReader& memory, const Layo
 }
 
 absl::StatusOr<std::vector<RemoteAddr>> ReadNestedCode(const MemoryReader& memory,
-                                                       RemoteAddr code_type, RemoteAddr tuple_type,
-                                                       RemoteAddr consts) {
+                                                       const Layout& layout, RemoteAddr code_type,
+                                                       RemoteAddr tuple_type, RemoteAddr consts) {
   std::vector<RemoteAddr> nested;
   if (!consts.Plausible()) return absl::DataLossError(StrCat("no constants at ", ToString(consts)));
-  std::array<std::byte, kTupleItems> head;
+  std::array<std::byte, kVarSize + 16 + sizeof(int64_t)> head;  // with the longest PyObject
   SB_RETURN_IF_ERROR(memory.Read(consts, head));
-  if (Field<RemoteAddr>(head, kObType) != tuple_type) {
+  if (Field<RemoteAddr>(head, kObType + layout.head_shift) != tuple_type) {
     return absl::DataLossError(StrCat("the constants at ", ToString(consts), " are no tuple"));
   }
-  const int64_t size = Field<int64_t>(head, kVarSize);
+  const int64_t size = Field<int64_t>(head, kVarSize + layout.head_shift);
   if (size < 0 || size > kMaxConsts) {
     return absl::ResourceExhaustedError(StrCat("a code object has ", size, " constants"));
   }
@@ -105,10 +105,10 @@ absl::StatusOr<std::vector<RemoteAddr>> ReadNestedCode(const MemoryReader& memor
     const auto chunk =
         std::span(items).first(static_cast<size_t>(std::min(kConstsPerRead, size - first)));
     SB_RETURN_IF_ERROR(
-        memory.Read(consts + kTupleItems + 8 * first, std::as_writable_bytes(chunk)));
+        memory.Read(consts + layout.tuple.items + 8 * first, std::as_writable_bytes(chunk)));
     for (RemoteAddr item : chunk) {
       if (!item.Plausible()) continue;
-      absl::StatusOr<RemoteAddr> type = memory.ReadPointer(item + kObType);
+      absl::StatusOr<RemoteAddr> type = memory.ReadPointer(item + kObType + layout.head_shift);
       if (type.ok() && *type == code_type) nested.push_back(item);
     }
   }

@@ -53,7 +53,7 @@ absl::StatusOr<CodeObject> ReadCodeObject(const MemoryReader& memory, const Layo
 // The code objects among the constants of `head`: at most kMaxConsts constants are looked at.
 inline constexpr int64_t kMaxConsts = 1'000'000;
 absl::StatusOr<std::vector<RemoteAddr>> ReadNestedCode(const MemoryReader& memory,
-                                                       RemoteAddr code_type, RemoteAddr tuple_type,
-                                                       RemoteAddr consts);
+                                                       const Layout& layout, RemoteAddr code_type,
+                                                       RemoteAddr tuple_type, RemoteAddr consts);
 
 }  // namespace sbump

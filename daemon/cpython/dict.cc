@@ -35,13 +35,14 @@ absl::StatusOr<Table> ReadTable(const MemoryReader& memory, const Layout& layout
 absl::StatusOr<DictEntries> FindDictEntries(const MemoryReader& memory, const Layout& layout,
                                             RemoteAddr dict_type, RemoteAddr dict) {
   if (!dict.Plausible()) return absl::DataLossError(StrCat("no dict at ", ToString(dict)));
-  std::array<RemoteAddr, 6> head;  // refcnt, type, used, version, keys, values
+  std::array<RemoteAddr, 8> head;  // PyObject, used, version, keys, values
   SB_RETURN_IF_ERROR(memory.Read(dict, std::as_writable_bytes(std::span(head))));
-  if (head[kObType / 8] != dict_type) {
+  if (head[static_cast<size_t>(kObType + layout.head_shift) / 8] != dict_type) {
     return absl::DataLossError(StrCat("the object at ", ToString(dict), " is no dict"));
   }
-  if (head[kDictValues / 8]) return absl::UnimplementedError("a split dict");
-  const RemoteAddr keys = head[kDictKeys / 8];
+  if (head[static_cast<size_t>(kDictValues + layout.head_shift) / 8])
+    return absl::UnimplementedError("a split dict");
+  const RemoteAddr keys = head[static_cast<size_t>(kDictKeys + layout.head_shift) / 8];
   if (!keys.Plausible()) return absl::DataLossError("a dict without keys");
   SB_ASSIGN_OR_RETURN(Table table, ReadTable(memory, layout, keys));
   SB_ASSIGN_OR_RETURN(int64_t count, memory.ReadValue<int64_t>(keys + layout.dict.keys_nentries));

@@ -1,11 +1,13 @@
 #include "daemon/cpython/heap_walk.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/cpython/dict.h"
 #include "daemon/cpython/interpreter_state.h"
 #include "daemon/cpython/qualname.h"
 #include "daemon/cpython/unicode.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr uint64_t kMaxObjects = 50'000'000;
 constexpr int kMaxNesting = 50;
 constexpr int kGenerations = 3;
+constexpr int64_t kMaxModules = 100'000;
 constexpr size_t kLargestFunction = 160;
 constexpr uint64_t kReadsBetweenClockReads = 32;
 
@@ -45,6 +48,8 @@ struct GcHead {
   RemoteAddr prev;
 };
 
+RemoteAddr WithoutFlags(RemoteAddr link) { return RemoteAddr{link.value & ~uint64_t{3}}; }
+
 class Walker {
  public:
   Walker(const MemoryReader& memory, const Interpreter& interpreter, uint64_t deadline_ns)
@@ -61,7 +66,12 @@ class Walker {
     RemoteAddr collecting;
   };
   absl::StatusOr<std::vector<GcLists>> FindLists() const;
+  absl::Status WalkLists();
   absl::Status WalkList(RemoteAddr head);
+  absl::Status WalkModules();
+  void VisitNames(RemoteAddr dict, int depth);
+  void VisitValue(RemoteAddr value, int depth);
+  bool IsFunction(RemoteAddr object) const;
   void VisitFunction(RemoteAddr function);
   void VisitCode(RemoteAddr addr, const CodeObject* parent, const std::string* function_qualname,
                  int depth);
@@ -72,7 +82,9 @@ class Walker {
   absl::StatusOr<std::string> ReadShared(RemoteAddr str);
   void NoteUnreadable() { walk_.unreadable += memory_.over() ? 0 : 1; }
   void CountNames(const CodeObject& code);
-  bool Over() const { return memory_.over() || walk_.incomplete; }
+  void NoteIncomplete(std::string why);
+  bool TooManyNames() const { return name_bytes_ > HeapWalk::kMaxNameBytes; }
+  bool Over() const { return memory_.over() || TooManyNames(); }
 
   const TimedReader memory_;
   const MemoryReader& untimed_memory_;
@@ -81,6 +93,7 @@ class Walker {
   HeapWalk walk_;
   uint64_t name_bytes_ = 0;
   std::unordered_map<uint64_t, size_t> index_by_addr_;
+  std::unordered_set<uint64_t> dicts_;  // whose names were visited
   // File names (and module names) are shared by many code objects.
   std::unordered_map<uint64_t, std::string> shared_strings_;
 };
@@ -110,18 +123,26 @@ absl::StatusOr<std::vector<Walker::GcLists>> Walker::FindLists() const {
   return all;
 }
 
+// The first reason is the one that is told.
+void Walker::NoteIncomplete(std::string why) {
+  if (walk_.incomplete) return;
+  walk_.incomplete = true;
+  walk_.incomplete_why = std::move(why);
+}
+
 void Walker::CountNames(const CodeObject& code) {
   name_bytes_ += code.filename.size() + code.name.size() + code.qualname.size();
-  if (name_bytes_ <= HeapWalk::kMaxNameBytes) return;
-  walk_.incomplete = true;
-  walk_.incomplete_why =
-      StrCat("the names of its code objects take more than ", HeapWalk::kMaxNameBytes, " bytes");
+  if (!TooManyNames()) return;
+  NoteIncomplete(
+      StrCat("the names of its code objects take more than ", HeapWalk::kMaxNameBytes, " bytes"));
 }
 
 absl::Status Walker::WalkList(RemoteAddr head) {
-  SB_ASSIGN_OR_RETURN(GcHead node, memory_.ReadValue<GcHead>(head));
-  RemoteAddr at{node.next.value & ~uint64_t{3}};
-  while (at != head && !walk_.incomplete) {
+  SB_ASSIGN_OR_RETURN(const GcHead ends, memory_.ReadValue<GcHead>(head));
+  const RemoteAddr tail = WithoutFlags(ends.prev);
+  RemoteAddr before = head;
+  RemoteAddr at = WithoutFlags(ends.next);
+  while (at != head && !TooManyNames()) {
     if (!at.Plausible() || walk_.objects++ >= kMaxObjects) {
       return absl::DataLossError("a list of the garbage collector is broken");
     }
@@ -132,7 +153,12 @@ absl::Status Walker::WalkList(RemoteAddr head) {
     } object;
     SB_ASSIGN_OR_RETURN(object, memory_.ReadValue<decltype(object)>(at));
     if (object.type == interpreter_.function_type) VisitFunction(at + kGcHeadSize);
-    at = RemoteAddr{object.links.next.value & ~uint64_t{3}};
+    const RemoteAddr next = WithoutFlags(object.links.next);
+    // Stopped in _PyObject_GC_TRACK (Include/internal/pycore_object.h): the object behind the tail
+    // is linked, and has no link of its own yet. The list is whole.
+    if (!next && (tail == before || tail == at)) break;
+    before = at;
+    at = next;
   }
   return absl::OkStatus();
 }
@@ -197,8 +223,9 @@ void Walker::VisitCode(RemoteAddr addr, const CodeObject* parent,
 }
 
 void Walker::VisitNested(size_t index, int depth) {
-  absl::StatusOr<std::vector<RemoteAddr>> nested = ReadNestedCode(
-      memory_, interpreter_.code_type, interpreter_.tuple_type, walk_.codes[index].head.consts);
+  absl::StatusOr<std::vector<RemoteAddr>> nested =
+      ReadNestedCode(memory_, layout_, interpreter_.code_type, interpreter_.tuple_type,
+                     walk_.codes[index].head.consts);
   if (!nested.ok()) return NoteUnreadable();
   if (nested->empty()) return;
   const CodeObject parent = walk_.codes[index];  // a copy: the vector grows below
@@ -233,7 +260,7 @@ void Walker::VisitFunction(RemoteAddr function) {
   if (module.ok()) walk_.modules.Add(walk_.codes[index->second].filename, *module);
 }
 
-absl::StatusOr<HeapWalk> Walker::Run() {
+absl::Status Walker::WalkLists() {
   SB_ASSIGN_OR_RETURN(std::vector<GcLists> all, FindLists());
   for (const GcLists& lists : all) {
     SB_ASSIGN_OR_RETURN(int32_t collecting, untimed_memory_.ReadValue<int32_t>(lists.collecting));
@@ -242,13 +269,71 @@ absl::StatusOr<HeapWalk> Walker::Run() {
   walk_.modules.ReadAll(memory_, interpreter_).IgnoreError();
   for (const GcLists& lists : all) {
     for (RemoteAddr head : lists.heads) {
-      if (walk_.incomplete) break;
-      if (absl::Status s = WalkList(head); !s.ok()) {
-        walk_.incomplete = true;
-        walk_.incomplete_why = std::string(s.message());
-      }
+      if (Over()) break;
+      if (absl::Status s = WalkList(head); !s.ok()) NoteIncomplete(std::string(s.message()));
     }
   }
+  return absl::OkStatus();
+}
+
+// ---- Free-threaded builds: their objects are on no lists. What has a name in a module or in a
+// class is found; the rest introduces itself when it is called. ----
+
+bool Walker::IsFunction(RemoteAddr object) const {
+  const auto type = memory_.ReadPointer(object + kObType + layout_.head_shift);
+  return type.ok() && *type == interpreter_.function_type;
+}
+
+void Walker::VisitValue(RemoteAddr value, int depth) {
+  constexpr uint64_t kIsType = uint64_t{1} << 31;  // Py_TPFLAGS_TYPE_SUBCLASS
+  constexpr int32_t kFirstField = 16;  // staticmethod, classmethod, property: what they wrap
+  if (!value.Plausible()) return;
+  if (IsFunction(value)) return VisitFunction(value);
+  const auto type = memory_.ReadPointer(value + kObType + layout_.head_shift);
+  if (!type.ok() || !type->Plausible()) return;
+  const auto flags = memory_.ReadValue<uint64_t>(*type + kTpFlags + layout_.head_shift);
+  if (flags.ok() && (*flags & kIsType) != 0) {
+    const auto dict = memory_.ReadPointer(value + kTpDict + layout_.head_shift);
+    if (dict.ok()) VisitNames(*dict, depth + 1);
+    return;
+  }
+  const auto wrapped = memory_.ReadPointer(value + kFirstField + layout_.head_shift);
+  if (wrapped.ok() && wrapped->Plausible() && IsFunction(*wrapped)) VisitFunction(*wrapped);
+}
+
+void Walker::VisitNames(RemoteAddr dict, int depth) {
+  if (!dict || depth > kMaxNesting || !dicts_.insert(dict.value).second) return;
+  const auto entries = FindDictEntries(memory_, layout_, interpreter_.dict_type, dict);
+  if (!entries.ok()) return NoteUnreadable();
+  for (int64_t i = 0; i < entries->count && !Over(); ++i) {
+    const auto entry = ReadDictEntry(memory_, *entries, i);
+    if (!entry.ok()) return NoteUnreadable();
+    ++walk_.objects;
+    VisitValue(entry->value, depth);
+  }
+}
+
+absl::Status Walker::WalkModules() {
+  SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
+                      ReadInterpreterStates(untimed_memory_, interpreter_));
+  walk_.modules.ReadAll(memory_, interpreter_).IgnoreError();
+  for (const InterpreterState& state : states) {
+    if (!state.modules) continue;
+    const auto entries = FindDictEntries(memory_, layout_, interpreter_.dict_type, state.modules);
+    if (!entries.ok()) continue;
+    for (int64_t i = 0; i < std::min(entries->count, kMaxModules) && !Over(); ++i) {
+      const auto module = ReadDictEntry(memory_, *entries, i);
+      if (!module.ok() || !module->value.Plausible()) continue;
+      const auto dict = memory_.ReadPointer(module->value + kModuleDict + layout_.head_shift);
+      if (dict.ok() && dict->Plausible()) VisitNames(*dict, 0);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HeapWalk> Walker::Run() {
+  SB_RETURN_IF_ERROR(layout_.free_threaded ? WalkModules() : WalkLists());
+  if (memory_.over()) NoteIncomplete("the process may not be stopped for longer (--max-stop)");
   return std::move(walk_);
 }
 

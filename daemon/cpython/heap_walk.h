@@ -1,5 +1,6 @@
 // Finds the code objects that a process has loaded: the collector's lists, the functions in them,
-// their code and the code nested in its constants.
+// their code and the code nested in its constants. A free-threaded build has no such lists: there
+// what has a name in a module or a class is found.
 #pragma once
 
 #include <cstdint>

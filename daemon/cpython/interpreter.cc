@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <optional>
+#include <thread>
 
+#include "absl/strings/cord.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/cpython/interpreter_state.h"
 #include "daemon/cpython/offset_checks.h"
 
 namespace sbump {
@@ -13,17 +18,24 @@ namespace {
 
 std::string_view Basename(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+// `exe` is what /proc/PID/exe says: " (deleted)" behind the path of a program that is gone from it.
+bool IsProgram(const Mapping& mapping, std::string_view exe) {
+  return exe == (mapping.deleted ? StrCat(mapping.path, " (deleted)") : mapping.path);
+}
+
 // Files that may hold an interpreter: the program itself and what is called libpython or libpypy.
 bool MayHoldInterpreter(const Mapping& mapping, std::string_view exe) {
   if (mapping.inode == 0) return false;
   const std::string_view name = Basename(mapping.path);
-  return mapping.path == exe || name.starts_with("libpython") || name.starts_with("libpypy");
+  return name.starts_with("libpython") || name.starts_with("libpypy") || IsProgram(mapping, exe);
 }
 
 struct Candidate {
   std::vector<Mapping> mappings;
   std::string probe_path;
   std::shared_ptr<const InterpreterFile> file;
+
+  const std::string& path() const { return mappings.front().path; }
 };
 
 bool SameFile(const Mapping& a, const Mapping& b) {
@@ -54,20 +66,64 @@ absl::Status Unsupported(const ElfFile& elf, std::string_view what) {
       StrCat(what, " (", elf.name(), "); supported is ", kSupportedPython));
 }
 
+// From 3.13 on the file says so itself, at the begin of _PyRuntime (pycore_runtime.h, struct
+// _Py_DebugOffsets).
+bool IsFreeThreaded(const ElfFile& elf, const PythonVersion& version) {
+  constexpr uint64_t kFreeThreadedAt = 16;
+  const auto runtime = elf.FindSymbol("_PyRuntime");
+  if (!runtime || !version.AtLeast(3, 13)) return false;
+  const auto word = elf.BytesAt(runtime->vaddr + kFreeThreadedAt, sizeof(uint64_t));
+  return word.ok() && std::ranges::any_of(*word, [](std::byte b) { return b != std::byte{0}; });
+}
+
+// Objects, or the loop, of a debug build are others (Include/object.h: Py_REF_DEBUG,
+// Py_TRACE_REFS).
+bool IsDebugBuild(const ElfFile& elf) {
+  return elf.FindSymbol("_Py_RefTotal") || elf.FindSymbol("_Py_PrintReferences");
+}
+
+std::string BuildName(const PythonVersion& version, bool free_threaded) {
+  const std::string name = StrCat("CPython ", ToString(version));
+  if (!free_threaded) return name;
+  return StrCat("a free-threaded build of ", name,
+                version.AtLeast(3, 14) ? ", in which each thread may run bytecode of its own" : "");
+}
+
+// The exported one calls the other, or has it inlined; with link-time optimisation CPython itself
+// calls the second (Python/pystate.c, v3.13.0).
+absl::StatusOr<std::vector<uint64_t>> FindInterpreterMakers(const ElfFile& elf) {
+  SB_ASSIGN_OR_RETURN(const uint64_t exported, NeedSymbol(elf, "PyInterpreterState_New"));
+  std::vector<uint64_t> makers = {exported};
+  if (const auto inner = elf.FindSymbol("_PyInterpreterState_New")) makers.push_back(inner->vaddr);
+  for (uint64_t maker : makers) {
+    if (!elf.IsExecutable(maker)) {
+      return Unsupported(elf, "an interpreter whose PyInterpreterState_New is no code");
+    }
+  }
+  return makers;
+}
+
 absl::StatusOr<std::shared_ptr<const InterpreterFile>> StudyFile(ElfFile elf_file) {
   auto file = std::make_shared<InterpreterFile>();
   file->elf = std::make_shared<const ElfFile>(std::move(elf_file));
   const ElfFile& elf = *file->elf;
   file->build_id = elf.build_id();
   SB_ASSIGN_OR_RETURN(file->version, FindPythonVersion(elf));
-  file->layout = FindLayout(file->version);
-  if (file->layout == nullptr) return Unsupported(elf, StrCat("CPython ", ToString(file->version)));
+  const bool free_threaded = IsFreeThreaded(elf, file->version);
+  file->layout = FindLayout(file->version, free_threaded);
+  if (file->layout == nullptr) return Unsupported(elf, BuildName(file->version, free_threaded));
+  if (IsDebugBuild(elf)) {
+    return Unsupported(elf, StrCat("a debug build of CPython ", ToString(file->version)));
+  }
   SB_ASSIGN_OR_RETURN(file->runtime, NeedSymbol(elf, "_PyRuntime"));
   SB_ASSIGN_OR_RETURN(file->code_type, NeedSymbol(elf, "PyCode_Type"));
   SB_ASSIGN_OR_RETURN(file->function_type, NeedSymbol(elf, "PyFunction_Type"));
   SB_ASSIGN_OR_RETURN(file->tuple_type, NeedSymbol(elf, "PyTuple_Type"));
   SB_ASSIGN_OR_RETURN(file->dict_type, NeedSymbol(elf, "PyDict_Type"));
   SB_ASSIGN_OR_RETURN(file->sites, FindSites(elf, *file->layout));
+  if (file->layout->arming == ArmingKind::kInstrumentedResume) {
+    SB_ASSIGN_OR_RETURN(file->interpreter_makers, FindInterpreterMakers(elf));
+  }
   return std::shared_ptr<const InterpreterFile>(std::move(file));
 }
 
@@ -82,6 +138,7 @@ bool IsPyPy(const ElfFile& elf) {
 }
 
 constexpr size_t kMaxCachedFiles = 64;
+constexpr char kNoPythonPayload[] = "sbump/no-python";
 
 absl::StatusOr<std::string> FileIdentity(int fd, const std::string& name) {
   struct stat st;
@@ -91,11 +148,13 @@ absl::StatusOr<std::string> FileIdentity(int fd, const std::string& name) {
 }
 
 absl::Status NoPython(const TargetProcess& process, std::string_view exe) {
-  return absl::UnimplementedError(
+  absl::Status status = absl::UnimplementedError(
       StrCat("pid ", process.pid(), " (", exe,
              ") runs no Python interpreter that sbump can find: neither the program nor a "
              "libpython in its maps exports _PyEval_EvalFrameDefault; supported is ",
              kSupportedPython));
+  status.SetPayload(kNoPythonPayload, absl::Cord());
+  return status;
 }
 
 absl::StatusOr<std::vector<Candidate>> StudyCandidates(const TargetProcess& process,
@@ -104,7 +163,7 @@ absl::StatusOr<std::vector<Candidate>> StudyCandidates(const TargetProcess& proc
   SB_ASSIGN_OR_RETURN(std::vector<Mapping> mappings, ReadMaps(process));
   std::vector<Candidate> found;
   for (Candidate& candidate : GroupByFile(mappings, exe)) {
-    const std::string name = candidate.mappings.front().path;
+    const std::string name = candidate.path();
     SB_ASSIGN_OR_RETURN(Fd fd,
                         OpenMappedFile(process, candidate.mappings.front(), &candidate.probe_path));
     absl::StatusOr<std::shared_ptr<const InterpreterFile>> file = cache.Study(std::move(fd), name);
@@ -127,7 +186,8 @@ absl::Status Locate(const MemoryReader& memory, const Candidate& candidate,
   interpreter.function_type = InTarget(file.function_type, interpreter.load_bias);
   interpreter.tuple_type = InTarget(file.tuple_type, interpreter.load_bias);
   interpreter.dict_type = InTarget(file.dict_type, interpreter.load_bias);
-  SB_ASSIGN_OR_RETURN(RemoteAddr dealloc, memory.ReadPointer(interpreter.code_type + kTpDealloc));
+  SB_ASSIGN_OR_RETURN(RemoteAddr dealloc, memory.ReadPointer(interpreter.code_type + kTpDealloc +
+                                                             interpreter.layout().head_shift));
   const uint64_t dealloc_vaddr = dealloc.value - interpreter.load_bias;
   if (!file.elf->IsExecutable(dealloc_vaddr)) {
     return absl::DataLossError(StrCat("PyCode_Type.tp_dealloc points to ", ToString(dealloc),
@@ -135,6 +195,40 @@ absl::Status Locate(const MemoryReader& memory, const Candidate& candidate,
   }
   SB_ASSIGN_OR_RETURN(interpreter.dealloc_site, FindArgumentSite(*file.elf, dealloc_vaddr));
   return absl::OkStatus();
+}
+
+// The process runs: a list of its threads that was read while one began or ended fits nothing. What
+// is wrong stays wrong.
+absl::StatusOr<std::vector<InterpreterCheck>> CheckOffsetsOf(const MemoryReader& memory,
+                                                             Interpreter& interpreter) {
+  constexpr int kAttempts = 20;
+  constexpr auto kPause = std::chrono::milliseconds(1);
+  const Layout layout = interpreter.own_layout;
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<std::vector<InterpreterCheck>> checks = CheckOffsets(memory, interpreter);
+    if (checks.ok() || !absl::IsDataLoss(checks.status()) || attempt == kAttempts) return checks;
+    interpreter.own_layout = layout;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+absl::StatusOr<Interpreter> Prove(const MemoryReader& memory, const Candidate& candidate) {
+  Interpreter interpreter;
+  interpreter.file = candidate.file;
+  interpreter.own_layout = *interpreter.file->layout;
+  interpreter.path = candidate.path();
+  interpreter.probe_path = candidate.probe_path;
+  SB_RETURN_IF_ERROR(Locate(memory, candidate, interpreter));
+  SB_ASSIGN_OR_RETURN(interpreter.checks, CheckOffsetsOf(memory, interpreter));
+  return interpreter;
+}
+
+absl::Status Several(const TargetProcess& process, const std::string& one,
+                     const std::string& other) {
+  return absl::UnimplementedError(
+      StrCat("pid ", process.pid(), " runs more than one Python interpreter: ", one, " and ", other,
+             "; sbump slows the functions of one. Native functions of any file can be slowed "
+             "alone (--native without targets); or run the two in processes of their own"));
 }
 
 }  // namespace
@@ -163,21 +257,32 @@ absl::StatusOr<Interpreter> FindInterpreter(const TargetProcess& process,
   SB_ASSIGN_OR_RETURN(std::string exe, process.ExePath());
   SB_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, StudyCandidates(process, exe, cache));
   if (candidates.empty()) return NoPython(process, exe);
-  if (candidates.size() > 1) {
-    return absl::UnimplementedError(
-        StrCat("pid ", process.pid(), " holds more than one interpreter: ",
-               candidates[0].mappings.front().path, " and ", candidates[1].mappings.front().path));
+  std::optional<Interpreter> found;
+  std::vector<std::string> passed_over;
+  for (const Candidate& candidate : candidates) {
+    absl::StatusOr<Interpreter> interpreter = Prove(memory, candidate);
+    const bool is_last_hope = !found && &candidate == &candidates.back();
+    if (SaysNotStarted(interpreter.status()) && !is_last_hope) {
+      passed_over.push_back(candidate.path());
+      continue;
+    }
+    if (found) return Several(process, found->path, candidate.path());
+    if (!interpreter.ok()) {
+      return Annotate(interpreter.status(),
+                      StrCat("pid ", process.pid(), " (", candidate.path(), ")"));
+    }
+    found = *std::move(interpreter);
   }
-  Interpreter interpreter;
-  interpreter.file = candidates[0].file;
-  interpreter.path = candidates[0].mappings.front().path;
-  interpreter.probe_path = candidates[0].probe_path;
-  const std::string who = StrCat("pid ", process.pid(), " (", interpreter.path, ")");
-  if (absl::Status s = Locate(memory, candidates[0], interpreter); !s.ok()) return Annotate(s, who);
-  absl::StatusOr<std::vector<InterpreterCheck>> checks = CheckOffsets(memory, interpreter);
-  if (!checks.ok()) return Annotate(checks.status(), who);
-  interpreter.checks = *std::move(checks);
-  return interpreter;
+  found->passed_over = std::move(passed_over);
+  return *std::move(found);
+}
+
+bool SaysNoPython(const absl::Status& status) {
+  return status.GetPayload(kNoPythonPayload).has_value();
+}
+
+std::string_view BuildKind(const Interpreter& interpreter) {
+  return interpreter.layout().free_threaded ? "free-threaded" : "";
 }
 
 std::string_view StrategyName(ArmingKind kind) {

@@ -17,7 +17,8 @@
 
 namespace sbump {
 
-inline constexpr char kSupportedPython[] = "CPython 3.8 to 3.13 (x86-64, with the GIL)";
+inline constexpr char kSupportedPython[] =
+    "CPython 3.8 to 3.15 (x86-64; of the free-threaded builds 3.13)";
 
 // What is true of an ELF file whoever maps it. Addresses are the file's own.
 struct InterpreterFile {
@@ -26,6 +27,8 @@ struct InterpreterFile {
   const Layout* layout = nullptr;
   Sites sites;
   uint64_t runtime = 0;  // _PyRuntime
+  // 3.12 on: functions at whose return an interpreter was made, in which nothing has run yet.
+  std::vector<uint64_t> interpreter_makers;
   uint64_t code_type = 0, function_type = 0, tuple_type = 0, dict_type = 0;
   std::shared_ptr<const ElfFile> elf;
 };
@@ -58,15 +61,24 @@ struct Interpreter {
   RemoteAddr runtime, code_type, function_type, tuple_type, dict_type;
   uint64_t dealloc_site = 0;  // vaddr in the file: rdi is the code object that is being freed
   std::vector<InterpreterCheck> checks;
+  std::vector<std::string> passed_over;  // paths of others in the process, which were never started
+  Layout own_layout;                     // the file's, with what the process says of itself
 
-  const Layout& layout() const { return *file->layout; }
+  const Layout& layout() const { return own_layout; }
 };
 
-// kUnimplemented: no interpreter, or one that sbump does not support (the message names it);
+// kUnimplemented: no interpreter, two that run, or one that sbump does not support (the message
+// names them);
 // kDataLoss: what the process says of itself contradicts the version's table.
 absl::StatusOr<Interpreter> FindInterpreter(const TargetProcess& process,
                                             const MemoryReader& memory,
                                             InterpreterFileCache& cache);
+
+// Whether FindInterpreter() refused because there is no Python at all.
+bool SaysNoPython(const absl::Status& status);
+
+// "free-threaded", or empty.
+std::string_view BuildKind(const Interpreter& interpreter);
 
 // "armed: co_opcache_flag" and so on: how this version's frame entries are seen.
 std::string_view StrategyName(ArmingKind kind);

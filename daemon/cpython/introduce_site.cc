@@ -8,6 +8,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/register_values.h"
+#include "daemon/cpython/resume_handler.h"
 #include "daemon/cpython/site_finders.h"
 #include "daemon/cpython/straight_line.h"
 
@@ -90,14 +91,19 @@ class InstrumentSearch {
   std::optional<int> CodeCompared(Line line, RegisterValues values) const {
     const auto flags = LastFlagWriteBefore(line, line.size() - 1);
     if (!flags || line[*flags].operation != Operation::kCompare) return std::nullopt;
-    for (size_t i = 0; i < *flags; ++i) values.Apply(line[i]);
+    const int64_t field = layout_.code.co_instrumentation_version;
+    size_t read = *flags;
+    RegisterNumber code = kNoRegister;
     for (const Operand& operand : line[*flags].operands) {
-      if (IsField(operand, layout_.code.co_instrumentation_version, 64) &&
-          values.IsLoaded(operand.reg)) {
-        return values.Of(operand.reg);
-      }
+      if (IsField(operand, field, 64)) code = operand.reg;
+      const auto earlier = FindFieldRead(line, operand, field, *flags);
+      if (!earlier) continue;
+      read = *earlier;
+      code = line[read].operands[1].reg;
     }
-    return std::nullopt;
+    if (code == kNoRegister) return std::nullopt;
+    for (size_t i = 0; i < read; ++i) values.Apply(line[i]);
+    return values.IsLoaded(code) ? std::optional(values.Of(code)) : std::nullopt;
   }
 
   void Follow(Path path) {

@@ -70,7 +70,7 @@ constexpr Layout kLayout311 = {
              .co_firsttraceable = 168,
              .co_code_adaptive = 184,
              .fingerprint = 56},
-    .opcode = {.resume = 151, .resume_other = 150},
+    .opcode = {.resume = 151, .resume_other = 150, .yield_value = 86},
     .frame = {.code = 32, .prev_instr = 56},
     .thread = {.next = 8},
     .interpreter = {.next = 0,
@@ -103,7 +103,10 @@ constexpr Layout kLayout312 = {
              .co_code_adaptive = 192,
              .fingerprint = 48},
     .monitoring_py_start_tools = 15,
-    .opcode = {.resume = 151, .instrumented_resume = 240},
+    .opcode = {.resume = 151,
+               .instrumented_resume = 240,
+               .yield_value = 150,
+               .instrumented_yield_value = 243},
     .frame = {.code = 0, .prev_instr = 56},
     .thread = {.next = 8},
     .interpreter = {.next = 0,
@@ -120,8 +123,8 @@ constexpr Layout kLayout312 = {
     .dict = {.keys_log2_index_bytes = 9, .keys_kind = 10, .keys_nentries = 24, .keys_indices = 32},
 };
 
-// CPython 3.13.0. interpreters_head, next and threads_head are published by the target itself in
-// _Py_DebugOffsets and checked against these (Include/internal/pycore_runtime.h).
+// CPython 3.13.0, 3.13.5 and 3.13.18. What the process itself publishes in _Py_DebugOffsets counts
+// (Include/internal/pycore_runtime.h); PyGC_Head is packed more tightly from some micro version on.
 constexpr Layout MakeLayout313() {
   Layout layout = kLayout312;
   layout.minor = 13;
@@ -131,29 +134,137 @@ constexpr Layout MakeLayout313() {
   layout.code.co_firsttraceable = 184;
   layout.code.co_code_adaptive = 200;
   layout.monitoring_py_start_tools = 10;
-  layout.opcode = {.resume = 149, .resume_other = 207, .instrumented_resume = 236};
+  layout.opcode = {.resume = 149,
+                   .resume_other = 207,
+                   .instrumented_resume = 236,
+                   .yield_value = 118,
+                   .instrumented_yield_value = 241};
   layout.thread = {.next = 8, .frame = 72, .eval_breaker = 24, .tracing = 60};
   layout.interpreter = {.next = 7264,
                         .threads_head = 7344,
                         .modules = 7656,
-                        .gc_generations = 7424,
-                        .gc_permanent = 7504,
-                        .gc_collecting = 7600,
+                        .gc = 7400,
                         .instrumentation_version = 0};
   layout.runtime = {.interpreters_head = 632};
+  layout.gc_state = {.generations = {24, 20}, .permanent = 104, .collecting = 200};
+  layout.word = {.gc = 10,
+                 .imports_modules = 11,
+                 .thread_next = 21,
+                 .thread_interp = 22,
+                 .thread_current_frame = 23,
+                 .frame_executable = 30,
+                 .frame_instr_ptr = 31,
+                 .code_size = 34,
+                 .code_adaptive = 43,
+                 .tuple_ob_item = 51};
   return layout;
 }
 constexpr Layout kLayout313 = MakeLayout313();
 
+// CPython 3.13.5 --disable-gil. Its objects are on no lists of a collector.
+constexpr Layout MakeLayout313FreeThreaded() {
+  Layout layout = kLayout313;
+  layout.free_threaded = true;
+  layout.head_shift = 16;
+  layout.code = {.size = 224,
+                 .co_flags = 64,
+                 .co_firstlineno = 84,
+                 .co_consts = 40,
+                 .co_filename = 128,
+                 .co_name = 136,
+                 .co_qualname = 144,
+                 .co_instrumentation_version = 184,
+                 .co_monitoring = 192,
+                 .co_firsttraceable = 200,
+                 .co_code_adaptive = 216,
+                 .fingerprint = 64};
+  layout.interpreter.modules = 7664;
+  layout.function = {.func_code = 64, .func_globals = 32, .func_qualname = 56, .func_module = 120};
+  layout.function_type = {.size = 160};
+  layout.tuple = {.items = 40};
+  layout.unicode = {.ascii_data = 56, .compact_data = 72};
+  layout.gc_state = {};
+  return layout;
+}
+constexpr Layout kLayout313FreeThreaded = MakeLayout313FreeThreaded();
+
+// CPython 3.14.10: Include/internal/pycore_interp_structs.h, pycore_debug_offsets.h.
+constexpr Layout MakeLayout314() {
+  Layout layout = kLayout313;
+  layout.minor = 14;
+  layout.code.size = 216;
+  layout.code.co_firsttraceable = 192;
+  layout.code.co_code_adaptive = 208;
+  layout.monitoring_py_start_tools = 11;
+  layout.opcode = {.resume = 128,
+                   .resume_other = 196,
+                   .instrumented_resume = 245,
+                   .yield_value = 120,
+                   .instrumented_yield_value = 247};
+  layout.interpreter = {.next = 7272,
+                        .threads_head = 7344,
+                        .modules = 7688,
+                        .gc = 7408,
+                        .instrumentation_version = 0};
+  layout.runtime = {.interpreters_head = 808};
+  layout.function_type = {.size = 152};
+  layout.tuple = {.items = 32};
+  layout.gc_state = {.generations = {24, 20}, .permanent = 96, .collecting = 192};
+  layout.word = {.gc = 11,
+                 .imports_modules = 12,
+                 .thread_next = 24,
+                 .thread_interp = 25,
+                 .thread_current_frame = 26,
+                 .frame_executable = 33,
+                 .frame_instr_ptr = 34,
+                 .code_size = 39,
+                 .code_adaptive = 48,
+                 .tuple_ob_item = 57};
+  return layout;
+}
+constexpr Layout kLayout314 = MakeLayout314();
+
+// CPython 3.15.2.
+constexpr Layout MakeLayout315() {
+  Layout layout = kLayout314;
+  layout.minor = 15;
+  layout.monitoring_py_start_tools = 16;
+  layout.opcode = {.resume = 128,
+                   .resume_other = 200,
+                   .resume_jit = 201,
+                   .instrumented_resume = 244,
+                   .yield_value = 119,
+                   .instrumented_yield_value = 246};
+  layout.thread.tracing = 64;
+  layout.interpreter = {.next = 7264,
+                        .threads_head = 7336,
+                        .modules = 7592,
+                        .gc = 7400,
+                        .instrumentation_version = 0};
+  layout.runtime = {.interpreters_head = 936};
+  layout.gc_state = {.generations = {8, kAbsent}, .permanent = 80, .collecting = 112};
+  layout.word.frame_executable = 41;
+  layout.word.frame_instr_ptr = 42;
+  layout.word.code_size = 47;
+  layout.word.code_adaptive = 56;
+  layout.word.tuple_ob_item = 69;
+  return layout;
+}
+constexpr Layout kLayout315 = MakeLayout315();
+
+constexpr int kReleaseCandidate = 0xC;
+
 constexpr std::array kLayouts = {&kLayout38,  &kLayout39,  &kLayout310,
-                                 &kLayout311, &kLayout312, &kLayout313};
+                                 &kLayout311, &kLayout312, &kLayout313,
+                                 &kLayout314, &kLayout315, &kLayout313FreeThreaded};
 
 }  // namespace
 
-const Layout* FindLayout(const PythonVersion& version) {
-  if (version.major != 3) return nullptr;
+const Layout* FindLayout(const PythonVersion& version, bool free_threaded) {
+  // Offsets and opcodes move until the first release candidate.
+  if (version.major != 3 || version.release_level < kReleaseCandidate) return nullptr;
   for (const Layout* layout : kLayouts) {
-    if (layout->minor == version.minor) return layout;
+    if (layout->minor == version.minor && layout->free_threaded == free_threaded) return layout;
   }
   return nullptr;
 }

@@ -3,6 +3,7 @@
 // x86-64) and is checked again at attach against what the target says of itself (interpreter.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -14,14 +15,17 @@ namespace sbump {
 enum class ArmingKind {
   kOpcacheFlag,         // 3.8 to 3.10: co_opcache_flag = INT_MIN
   kResumeQuick,         // 3.11: RESUME_QUICK back to RESUME
-  kInstrumentedResume,  // 3.12, 3.13: RESUME to INSTRUMENTED_RESUME
+  kInstrumentedResume,  // 3.12 on: RESUME to INSTRUMENTED_RESUME
 };
 
 inline constexpr int32_t kAbsent = -1;  // the field does not exist in this version
 
 struct Layout {
   int minor = 0;  // of CPython 3
+  bool free_threaded = false;
   ArmingKind arming{};
+  // How much longer PyObject is than 16 bytes: what follows it is so much further on.
+  int32_t head_shift = 0;
 
   struct {
     int32_t size = kAbsent;  // PyCode_Type.tp_basicsize
@@ -41,38 +45,46 @@ struct Layout {
     int32_t fingerprint = kAbsent;
   } code;
 
-  // _PyCoMonitoringData.active_monitors.tools[PY_START]: bit mask of tools (uint8).
+  // _PyCoMonitoringData.active_monitors.tools[PY_START]: bit mask of tools (uint8). PY_RESUME's is
+  // the next one.
   int32_t monitoring_py_start_tools = kAbsent;
 
   struct {
     int32_t resume = kAbsent;
-    int32_t resume_other = kAbsent;  // 3.11 RESUME_QUICK, 3.13 RESUME_CHECK
+    int32_t resume_other = kAbsent;  // 3.11 RESUME_QUICK, 3.13 on RESUME_CHECK
+    int32_t resume_jit = kAbsent;    // 3.15 RESUME_CHECK_JIT, where PYTHON_JIT=1
     int32_t instrumented_resume = kAbsent;
+    int32_t yield_value = kAbsent;
+    int32_t instrumented_yield_value = kAbsent;
   } opcode;
 
   struct {
-    int32_t code = kAbsent;   // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13 f_executable
-    int32_t lasti = kAbsent;  // int32, 3.8 to 3.10
-    int32_t prev_instr = kAbsent;  // pointer, 3.11 on (3.13 calls it instr_ptr)
+    int32_t code = kAbsent;        // 3.8-3.10 PyFrameObject.f_code; 3.11, 3.12 f_code; 3.13
+                                   // on f_executable (from 3.14 on a tagged _PyStackRef: low bit)
+    int32_t lasti = kAbsent;       // int32, 3.8 to 3.10
+    int32_t prev_instr = kAbsent;  // pointer, 3.11 on (called instr_ptr from 3.13 on)
   } frame;
 
   struct {
     int32_t next = kAbsent;
-    int32_t frame = kAbsent;         // 3.8 to 3.10 PyFrameObject*; 3.13 _PyInterpreterFrame*
-    int32_t eval_breaker = kAbsent;  // 3.13: version in bits 8..63
+    int32_t frame = kAbsent;         // 3.8 to 3.10 PyFrameObject*; 3.13 on _PyInterpreterFrame*
+    int32_t eval_breaker = kAbsent;  // 3.13 on: version in bits 8..63
     int32_t curexc_type = kAbsent;   // 3.8 to 3.10
-    int32_t tracing = kAbsent;       // int32, 3.13: read when a stale version passes the site
+    int32_t tracing = kAbsent;       // int32, 3.13 on
   } thread;
 
   struct {
     int32_t next = kAbsent;
     int32_t threads_head = kAbsent;
-    int32_t modules = kAbsent;         // dict: sys.modules
-    int32_t gc_generations = kAbsent;  // kAbsent in 3.8: the collector is in _PyRuntime
+    int32_t modules = kAbsent;  // dict: sys.modules
+    int32_t gc = kAbsent;       // 3.13 on
+    // kAbsent in 3.8: the collector is in _PyRuntime. From 3.13 on kAbsent until the process was
+    // asked (published_offsets.h): micro versions differ.
+    int32_t gc_generations = kAbsent;
     int32_t gc_permanent = kAbsent;
     int32_t gc_collecting = kAbsent;
     int32_t instrumentation_version =
-        kAbsent;  // 3.12 monitoring_version (uint64); 3.13 ceval.instrumentation_version
+        kAbsent;  // 3.12 monitoring_version (uint64); 3.13 on ceval.instrumentation_version
   } interpreter;
 
   struct {
@@ -95,6 +107,10 @@ struct Layout {
   } function_type;
 
   struct {
+    int32_t items = 24;  // PyTupleObject.ob_item: from 3.14 on behind ob_hash
+  } tuple;
+
+  struct {
     int32_t ascii_data = kAbsent;    // sizeof(PyASCIIObject)
     int32_t compact_data = kAbsent;  // sizeof(PyCompactUnicodeObject)
   } unicode;
@@ -107,30 +123,55 @@ struct Layout {
     int32_t keys_nentries = kAbsent;
     int32_t keys_indices = kAbsent;
   } dict;
+
+  // 3.13 on. `generations`: where struct _gc_runtime_state may have them; which of these, the lists
+  // themselves show.
+  struct {
+    std::array<int32_t, 2> generations = {kAbsent, kAbsent};
+    int32_t permanent = kAbsent;
+    int32_t collecting = kAbsent;
+  } gc_state;
+
+  // 3.13 on: which 8-byte word of _Py_DebugOffsets holds what.
+  struct {
+    int32_t gc = kAbsent;
+    int32_t imports_modules = kAbsent;
+    int32_t thread_next = kAbsent;
+    int32_t thread_interp = kAbsent;
+    int32_t thread_current_frame = kAbsent;
+    int32_t frame_executable = kAbsent;
+    int32_t frame_instr_ptr = kAbsent;
+    int32_t code_size = kAbsent;  // then filename, name, qualname, linetable, firstlineno
+    int32_t code_adaptive = kAbsent;
+    int32_t tuple_ob_item = kAbsent;
+  } word;
 };
 
 // The same in every version here (Include/object.h, Include/cpython/object.h, tupleobject.h,
-// dictobject.h, gc.h).
+// dictobject.h, gc.h), but for Layout::head_shift, which is to be added up to kUnicodeState.
 inline constexpr int32_t kObType = 8;
 inline constexpr int32_t kTpName = 24;
 inline constexpr int32_t kTpBasicsize = 32;
 inline constexpr int32_t kTpDealloc = 48;
+inline constexpr int32_t kTpFlags = 168;
 inline constexpr int32_t kTpMembers = 240;
+inline constexpr int32_t kTpDict = 264;
 inline constexpr int32_t kVarSize = 16;
-inline constexpr int32_t kTupleItems = 24;
 inline constexpr int32_t kModuleDict = 16;
 inline constexpr int32_t kDictKeys = 32;
 inline constexpr int32_t kDictValues = 40;
-inline constexpr int32_t kGcHeadSize = 16;
-inline constexpr int32_t kGcGenerationSize = 24;
 inline constexpr int32_t kUnicodeLength = 16;
 inline constexpr int32_t kUnicodeState = 32;
+inline constexpr int32_t kThreadInterpreter = 16;  // PyThreadState.interp
+inline constexpr int32_t kGcHeadSize = 16;
+inline constexpr int32_t kGcGenerationSize = 24;
 
 // The opcodes that CPython 3.MINOR does not use: they share one entry of its dispatch table (3.11
 // on).
 std::span<const uint8_t> UnusedOpcodes(int minor);
 
-// Null for a version that has no table: 3.8 to 3.13 have one.
-const Layout* FindLayout(const PythonVersion& version);
+// Null for a version that has no table: 3.8 to 3.15 have one, but their alphas and betas do not; of
+// the free-threaded builds only 3.13.
+const Layout* FindLayout(const PythonVersion& version, bool free_threaded = false);
 
 }  // namespace sbump

@@ -21,7 +21,8 @@ absl::StatusOr<ModuleAttributes> ReadAttributes(const MemoryReader& memory,
                                                 const Interpreter& interpreter, RemoteAddr module) {
   const Layout& layout = interpreter.layout();
   ModuleAttributes attributes;
-  SB_ASSIGN_OR_RETURN(RemoteAddr dict, memory.ReadPointer(module + kModuleDict));
+  SB_ASSIGN_OR_RETURN(RemoteAddr dict,
+                      memory.ReadPointer(module + kModuleDict + layout.head_shift));
   SB_ASSIGN_OR_RETURN(DictEntries entries,
                       FindDictEntries(memory, layout, interpreter.dict_type, dict));
   for (int64_t i = 0; i < std::min(entries.count, kModuleDictEntries); ++i) {

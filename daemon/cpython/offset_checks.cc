@@ -1,9 +1,8 @@
 #include "daemon/cpython/offset_checks.h"
 
-#include <array>
-
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/interpreter_state.h"
+#include "daemon/cpython/published_offsets.h"
 #include "daemon/cpython/type_members.h"
 
 namespace sbump {
@@ -54,50 +53,36 @@ absl::Status CheckFunctionType(const TypeFacts& facts, const Layout& layout) {
     return absl::DataLossError(StrCat("PyFunction_Type calls itself ", facts.name));
   SB_RETURN_IF_ERROR(
       Compare("function", "tp_basicsize", facts.basicsize, layout.function_type.size));
-  return CheckMembers(facts, {{"__globals__", layout.function.func_globals},
-                              {"__module__", layout.function.func_module}});
-}
-
-// 3.13 publishes offsets of its own state: Include/internal/pycore_runtime.h, _Py_DebugOffsets;
-// words of 8 bytes.
-absl::Status CheckDebugOffsets(const MemoryReader& memory, const Interpreter& interpreter) {
-  std::array<uint64_t, 10> words;
-  SB_RETURN_IF_ERROR(memory.Read(interpreter.runtime, std::as_writable_bytes(std::span(words))));
-  if (std::memcmp(&words[0], "xdebugpy", 8) != 0) {
-    return absl::DataLossError("_PyRuntime does not begin with the debug offsets' cookie");
-  }
-  if (words[2] != 0) {
-    return absl::UnimplementedError(StrCat("a free-threaded build of CPython ",
-                                           ToString(interpreter.file->version), "; supported is ",
-                                           kSupportedPython));
-  }
-  const Layout& layout = interpreter.layout();
-  const auto as_signed = [&](int i) { return static_cast<int64_t>(words[static_cast<size_t>(i)]); };
-  SB_RETURN_IF_ERROR(
-      Compare("runtime", "interpreters.head", as_signed(5), layout.runtime.interpreters_head));
-  SB_RETURN_IF_ERROR(Compare("interpreter", "next", as_signed(8), layout.interpreter.next));
-  return Compare("interpreter", "threads.head", as_signed(9), layout.interpreter.threads_head);
+  // From 3.14 on __module__ is no member but has a getter (Objects/funcobject.c).
+  const int32_t module = layout.minor >= 14 ? kAbsent : layout.function.func_module;
+  return CheckMembers(facts,
+                      {{"__globals__", layout.function.func_globals}, {"__module__", module}});
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<InterpreterCheck>> CheckOffsets(const MemoryReader& memory,
-                                                           const Interpreter& interpreter) {
+                                                           Interpreter& interpreter) {
   const Layout& layout = interpreter.layout();
   std::vector<InterpreterCheck> checks;
-  if (layout.minor >= 13) {
-    SB_RETURN_IF_ERROR(CheckDebugOffsets(memory, interpreter));
+  if (layout.word.gc != kAbsent) {
+    SB_RETURN_IF_ERROR(TakePublishedOffsets(memory, interpreter.runtime, interpreter.file->version,
+                                            interpreter.own_layout));
     checks.push_back({"_Py_DebugOffsets", "agrees with the table"});
   }
-  SB_ASSIGN_OR_RETURN(TypeFacts code, ReadTypeFacts(memory, interpreter.code_type));
+  SB_ASSIGN_OR_RETURN(TypeFacts code, ReadTypeFacts(memory, layout, interpreter.code_type));
   SB_RETURN_IF_ERROR(CheckCodeType(code, layout));
   checks.push_back({"PyCode_Type.tp_members", "agrees with the table"});
-  SB_ASSIGN_OR_RETURN(TypeFacts function, ReadTypeFacts(memory, interpreter.function_type));
+  SB_ASSIGN_OR_RETURN(TypeFacts function, ReadTypeFacts(memory, layout, interpreter.function_type));
   SB_RETURN_IF_ERROR(CheckFunctionType(function, layout));
   checks.push_back({"PyFunction_Type.tp_members", "agrees with the table"});
   SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
                       ReadInterpreterStates(memory, interpreter));
   checks.push_back({"interpreters", StrCat(states.size())});
+  if (layout.gc_state.permanent != kAbsent) {
+    SB_RETURN_IF_ERROR(FindGcLists(memory, states.front().addr, interpreter.own_layout));
+    checks.push_back({"garbage collector", "its lists are where the table has them"});
+  }
   return checks;
 }
 

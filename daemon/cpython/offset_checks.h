@@ -1,4 +1,5 @@
-// Compares a version's table of offsets with what the live process says of itself.
+// Compares a version's table of offsets with what the live process says of itself, and completes it
+// with what the process publishes.
 #pragma once
 
 #include <vector>
@@ -10,6 +11,6 @@ namespace sbump {
 // kDataLoss at the first disagreement, naming the field and both numbers. On success the checks
 // that were made.
 absl::StatusOr<std::vector<InterpreterCheck>> CheckOffsets(const MemoryReader& memory,
-                                                           const Interpreter& interpreter);
+                                                           Interpreter& interpreter);
 
 }  // namespace sbump

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "daemon/cpython/straight_line.h"
+
 namespace sbump {
 
 RegisterValues::RegisterValues(int64_t constant_field) : constant_field_(constant_field) {
@@ -15,6 +17,9 @@ bool RegisterValues::IsLoaded(RegisterNumber reg) const {
 
 int RegisterValues::ResultOf(const Instruction& instruction) {
   const Operand& from = instruction.operands[1];
+  if (ClearsLowBit(instruction) && IsLoaded(instruction.operands[0].reg)) {
+    return Of(instruction.operands[0].reg);
+  }
   if (instruction.operation != Operation::kMove || !IsRegister(instruction.operands[0], 64)) {
     return next_++;
   }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 
-#include "daemon/cpython/disassembly.h"
+#include "daemon/text/disassembly.h"
 
 namespace sbump {
 

@@ -5,9 +5,10 @@
 #include <span>
 #include <string_view>
 
-#include "daemon/cpython/control_flow.h"
 #include "daemon/cpython/layout.h"
 #include "daemon/cpython/sites.h"
+#include "daemon/cpython/straight_line.h"
+#include "daemon/text/control_flow.h"
 
 namespace sbump {
 
@@ -19,6 +20,11 @@ absl::StatusOr<HitSite> FindOpcacheSite(const ElfFile& elf, const Layout& layout
 // all handlers.
 absl::StatusOr<HitSite> FindResumeSite(const ElfFile& elf, const Layout& layout, uint64_t handler,
                                        const ReachedCode& loop);
+
+// 3.14 on: as FindResumeSite(), for a handler whose first line BeginsWithTracingTest().
+bool BeginsWithTracingTest(const Layout& layout, Line line);
+absl::StatusOr<HitSite> FindResumeJoinSite(const ElfFile& elf, const Layout& layout,
+                                           uint64_t handler, const ReachedCode& loop);
 
 // 3.11: _PyCode_Quicken, from RESUME's hit site.
 absl::StatusOr<uint64_t> FindQuicken(const ElfFile& elf, const Layout& layout, const HitSite& hit);

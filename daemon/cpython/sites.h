@@ -8,9 +8,9 @@
 
 #include "daemon/base/status.h"
 #include "daemon/cpython/layout.h"
-#include "daemon/cpython/register.h"
 #include "daemon/cpython/version.h"
 #include "daemon/process/elf_file.h"
+#include "daemon/text/register.h"
 
 namespace sbump {
 
@@ -18,11 +18,16 @@ namespace sbump {
 // rel32: never a 5-byte nop), and what the registers hold when it is reached.
 struct HitSite {
   uint64_t vaddr = 0;
-  RegisterNumber code = kNoRegister;   // PyCodeObject*
+  // PyCodeObject*; kNoRegister from 3.14 on, and in free-threaded builds: to be read from the
+  // frame.
+  RegisterNumber code = kNoRegister;
   RegisterNumber frame = kNoRegister;  // _PyInterpreterFrame* (3.11 on)
   RegisterNumber unit =
       kNoRegister;  // address of the RESUME code unit that is being executed (3.11 on)
   RegisterNumber thread = kNoRegister;  // PyThreadState* (3.13)
+  // Reached only where the versions of code and interpreter agree, or are not compared: once for
+  // each start. Else, from 3.12 on, a stale version passes here before it is made current, too.
+  bool passed_once = false;
 };
 
 struct Sites {
@@ -40,10 +45,13 @@ struct Sites {
 // 3.11: RESUME's handler; the site is the first jcc, after the load of co_warmup. _PyCode_Quicken
 // is the first direct
 //   call behind the jcc that follows the store of co_warmup.
-// 3.12 on: INSTRUMENTED_RESUME's handler; the site is the jcc after the compare with
+// 3.12, 3.13: INSTRUMENTED_RESUME's handler; the site is the jcc after the compare with
 // _co_instrumentation_version: in
 //   BPF its zero flag tells a current version (counted) from a stale one (the unit will be
-//   dispatched again). _Py_Instrument is the first direct call on the unequal side of that compare
+//   dispatched again).
+// 3.14 on: there the compare is made only where tstate->tracing is 0; the site is the first jcc
+//   behind the place where both ways meet again.
+// 3.12 on: _Py_Instrument is the first direct call on the unequal side of that compare
 //   in RESUME's handler. Where the file has a symbol _Py_Instrument (or _PyCode_Quicken) it must be
 //   the same address.
 // From 3.11 on `unit` is the register stored to frame->prev_instr in the handler before the site,

@@ -28,6 +28,12 @@ bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t disp
          instruction.operands[0].reg == reg && IsField(instruction.operands[1], displacement, 64);
 }
 
+bool ClearsLowBit(const Instruction& instruction) {
+  const auto& [to, from] = instruction.operands;
+  return instruction.operation == Operation::kAnd && IsRegister(to, 64) &&
+         from.kind == Operand::Kind::kImmediate && from.value == -2;
+}
+
 std::optional<EqualBranch> EndsInEqualBranch(Line line) {
   if (line.empty()) return std::nullopt;
   const Instruction& last = line.back();

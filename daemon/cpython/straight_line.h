@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "daemon/cpython/disassembly.h"
+#include "daemon/text/disassembly.h"
 
 namespace sbump {
 
@@ -21,6 +21,8 @@ std::optional<size_t> LastFlagWriteBefore(Line line, size_t index);
 
 // `mov displacement(base),reg`, 64 bits wide.
 bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t displacement);
+// and $-2 on a whole register: takes the tag of a _PyStackRef (3.14 on) off a pointer.
+bool ClearsLowBit(const Instruction& instruction);
 
 // The line ends in je or jne: its two sides.
 struct EqualBranch {

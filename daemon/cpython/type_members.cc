@@ -26,13 +26,15 @@ absl::StatusOr<std::string> ReadCString(const MemoryReader& memory, RemoteAddr a
 
 }  // namespace
 
-absl::StatusOr<TypeFacts> ReadTypeFacts(const MemoryReader& memory, RemoteAddr type) {
+absl::StatusOr<TypeFacts> ReadTypeFacts(const MemoryReader& memory, const Layout& layout,
+                                        RemoteAddr type) {
+  const RemoteAddr fields = type + layout.head_shift;
   TypeFacts facts;
-  SB_ASSIGN_OR_RETURN(RemoteAddr name, memory.ReadPointer(type + kTpName));
+  SB_ASSIGN_OR_RETURN(RemoteAddr name, memory.ReadPointer(fields + kTpName));
   SB_ASSIGN_OR_RETURN(facts.name, ReadCString(memory, name));
-  SB_ASSIGN_OR_RETURN(facts.basicsize, memory.ReadValue<int64_t>(type + kTpBasicsize));
-  SB_ASSIGN_OR_RETURN(facts.dealloc, memory.ReadPointer(type + kTpDealloc));
-  SB_ASSIGN_OR_RETURN(RemoteAddr members, memory.ReadPointer(type + kTpMembers));
+  SB_ASSIGN_OR_RETURN(facts.basicsize, memory.ReadValue<int64_t>(fields + kTpBasicsize));
+  SB_ASSIGN_OR_RETURN(facts.dealloc, memory.ReadPointer(fields + kTpDealloc));
+  SB_ASSIGN_OR_RETURN(RemoteAddr members, memory.ReadPointer(fields + kTpMembers));
   if (facts.basicsize <= 0 || facts.basicsize > kLargestType) {
     return absl::DataLossError(
         StrCat("type ", facts.name, " has a basic size of ", facts.basicsize));

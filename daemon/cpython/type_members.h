@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "daemon/cpython/layout.h"
 #include "daemon/process/remote_memory.h"
 
 namespace sbump {
@@ -18,6 +19,7 @@ struct TypeFacts {
 
 // Layout: Include/cpython/object.h (PyTypeObject), Include/structmember.h (PyMemberDef: 40 bytes).
 // Reads at most 64 members; an offset beyond `basicsize` is kDataLoss.
-absl::StatusOr<TypeFacts> ReadTypeFacts(const MemoryReader& memory, RemoteAddr type);
+absl::StatusOr<TypeFacts> ReadTypeFacts(const MemoryReader& memory, const Layout& layout,
+                                        RemoteAddr type);
 
 }  // namespace sbump

@@ -66,8 +66,8 @@ absl::StatusOr<std::string> ReadUnicode(const MemoryReader& memory, const Layout
   }
   int64_t length;
   uint32_t word;
-  std::memcpy(&length, head.data() + kUnicodeLength, sizeof(length));
-  std::memcpy(&word, head.data() + kUnicodeState, sizeof(word));
+  std::memcpy(&length, head.data() + kUnicodeLength + layout.head_shift, sizeof(length));
+  std::memcpy(&word, head.data() + kUnicodeState + layout.head_shift, sizeof(word));
   const State state = DecodeState(word);
   const bool kind_ok = state.kind == 1 || state.kind == 2 || state.kind == 4;
   if (!state.compact || !kind_ok || length < 0 || (state.ascii && state.kind != 1)) {

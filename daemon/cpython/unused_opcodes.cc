@@ -38,6 +38,13 @@ constexpr auto kUnused312 = Expand<63>({{169, 170}, {177, 236}, {255, 255}});
 // INSTRUMENTED_RESUME 236 to INSTRUMENTED_LINE 254; pseudo-opcodes begin at 256.
 constexpr auto kUnused313 = Expand<44>({{119, 148}, {223, 235}, {255, 255}});
 
+// Include/opcode_ids.h, v3.14.10: RESUME 128, the specialised forms 129 to 211, from
+// INSTRUMENTED_END_FOR 234 to ENTER_EXECUTOR 255.
+constexpr auto kUnused314 = Expand<29>({{121, 127}, {212, 233}});
+
+// Include/opcode_ids.h, v3.15.2: TRACE_RECORD is 255.
+constexpr auto kUnused315 = Expand<22>({{120, 127}, {219, 232}});
+
 }  // namespace
 
 std::span<const uint8_t> UnusedOpcodes(int minor) {
@@ -48,6 +55,10 @@ std::span<const uint8_t> UnusedOpcodes(int minor) {
       return kUnused312;
     case 13:
       return kUnused313;
+    case 14:
+      return kUnused314;
+    case 15:
+      return kUnused315;
     default:
       return {};
   }

@@ -25,14 +25,14 @@ class CodeObjectTest : public testing::TestWithParam<int> {
     return ReadCodeObject(python.memory(), python.layout(), python.interpreter().code_type, addr);
   }
   absl::StatusOr<std::vector<RemoteAddr>> Nested(RemoteAddr consts) {
-    return ReadNestedCode(python.memory(), python.interpreter().code_type,
+    return ReadNestedCode(python.memory(), python.layout(), python.interpreter().code_type,
                           python.interpreter().tuple_type, consts);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Versions, CodeObjectTest, testing::ValuesIn(kFakeMinors));
 
 class FirstTraceableTest : public CodeObjectTest {};
-INSTANTIATE_TEST_SUITE_P(Versions, FirstTraceableTest, testing::Values(11, 12, 13));
+INSTANTIATE_TEST_SUITE_P(Versions, FirstTraceableTest, testing::Values(11, 12, 13, 14, 15));
 
 TEST_P(CodeObjectTest, HeadAndNames) {
   const bool has_qualname = GetParam() >= 11;
@@ -75,7 +75,7 @@ TEST_P(CodeObjectTest, AnotherLineOrOtherFlagsAreAnotherFingerprint) {
 }
 
 TEST_P(CodeObjectTest, AnObjectOfAnotherType) {
-  const auto head = Head(python.NewTuple({}));
+  const auto head = Head(python.NewTuple(std::vector<RemoteAddr>(32)));
   EXPECT_TRUE(absl::IsDataLoss(head.status())) << head.status();
   EXPECT_NE(head.status().message().find("is no code object"), absl::string_view::npos);
 }

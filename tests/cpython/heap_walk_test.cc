@@ -35,7 +35,7 @@ class HeapWalkTest : public testing::TestWithParam<int> {
     for (const CodeObject& code : walk->codes) names.push_back(code.qualname);
     return names;
   }
-  // A broken list ends the walk with what it has.
+  // With what it has.
   void ExpectIncomplete(std::string_view why) {
     const auto walk = Walk();
     ASSERT_TRUE(walk.ok()) << walk.status();
@@ -176,7 +176,7 @@ TEST_P(HeapWalkTest, ConstantsThatAreNoTuple) {
 TEST_P(HeapWalkTest, CodeThatHoldsItself) {
   const RemoteAddr code = python.NewCode({.name = "f", .consts = {RemoteAddr{}}});
   const RemoteAddr consts = *python.memory().ReadPointer(code + python.layout().code.co_consts);
-  python.memory().Put(consts + kTupleItems, code);
+  python.memory().Put(consts + python.layout().tuple.items, code);
   python.NewFunction(code);
   EXPECT_THAT(Walk()->codes, SizeIs(1));
 }
@@ -207,6 +207,42 @@ TEST_P(HeapWalkTest, WhatCameBeforeTheBreakIsKept) {
   python.memory().Put(last + -kGcHeadSize, uint64_t{16});
   ExpectIncomplete("broken");
   EXPECT_THAT(Qualnames(), ElementsAre("good", "last"));
+}
+
+TEST_P(HeapWalkTest, WhatIsOnOtherListsIsFoundDespiteTheBreak) {
+  python.memory().Put(python.GenerationHead(0), uint64_t{16});
+  python.NewFunction(python.NewCode({.name = "old"}), "old", "mod", 2);
+  ExpectIncomplete("broken");
+  EXPECT_THAT(Qualnames(), ElementsAre("old"));
+}
+
+// A stop can fall between the stores that append an object, after each of them.
+TEST_P(HeapWalkTest, AnObjectThatIsBeingTracked) {
+  for (const bool alone : {true, false}) {
+    FakePython half_way(GetParam());
+    if (!alone) half_way.NewFunction(half_way.NewCode({.name = "first"}), "first");
+    half_way.NewFunction(half_way.NewCode({.name = "old"}), "old", "mod", 2);
+    const RemoteAddr head = half_way.GenerationHead(0);
+    const RemoteAddr tail = *half_way.memory().ReadPointer(head + 8);
+    const RemoteAddr links =
+        half_way.NewFunction(half_way.NewCode({.name = "new"}), "new") + -kGcHeadSize;
+    half_way.memory().Put(links, uint64_t{0});
+    for (const RemoteAddr back : {links, tail}) {
+      half_way.memory().Put(head + 8, back);
+      const auto walk = WalkHeap(half_way.memory(), half_way.interpreter(), kNoDeadline);
+      ASSERT_TRUE(walk.ok()) << walk.status();
+      EXPECT_FALSE(walk->incomplete) << walk->incomplete_why;
+      EXPECT_THAT(walk->codes, SizeIs(alone ? 2 : 3));
+    }
+  }
+}
+
+// The same in the middle of a list is a break.
+TEST_P(HeapWalkTest, AMissingLinkBeforeTheTail) {
+  const RemoteAddr first = python.NewFunction(python.NewCode({.name = "first"}), "first");
+  for (int i = 0; i < 2; ++i) python.NewFunction(python.NewCode({}));
+  python.memory().Put(first + -kGcHeadSize, uint64_t{0});
+  ExpectIncomplete("broken");
 }
 
 TEST_P(HeapWalkTest, FlagsInTheLinksAreNoPartOfTheAddress) {

@@ -50,9 +50,14 @@ TEST(InterpreterFileTest, AFileWithoutPythonIsNoReasonToRefuse) {
 }
 
 TEST(InterpreterFileTest, VersionsWithoutATable) {
-  ExpectUnsupported(Study(PythonOfVersion(0x030E00F0)), "CPython 3.14.0 (/usr/bin/python3)");
+  ExpectUnsupported(Study(PythonOfVersion(0x031000F0)), "CPython 3.16.0 (/usr/bin/python3)");
+  ExpectUnsupported(Study(PythonOfVersion(0x031000F0)), "supported is CPython 3.8 to 3.15");
+}
+
+TEST(InterpreterFileTest, AlphasAndBetasAreNotYetWhatTheirVersionWillBe) {
   ExpectUnsupported(Study(PythonOfVersion(0x030F00A1)), "CPython 3.15.0a1");
-  ExpectUnsupported(Study(PythonOfVersion(0x030E00F0)), "supported is CPython 3.8 to 3.13");
+  ExpectUnsupported(Study(PythonOfVersion(0x030F00B2)), "CPython 3.15.0b2");
+  ExpectUnsupported(Study(PythonOfVersion(0x030F00C1)), "exports no symbol _PyRuntime");
 }
 
 TEST(InterpreterFileTest, PyPyIsNamed) {
@@ -68,6 +73,31 @@ TEST(InterpreterFileTest, TheMissingSymbolIsNamed) {
   ExpectUnsupported(Study(fake), "/usr/bin/python3 exports no symbol _PyRuntime");
   fake.AddSymbol("_PyRuntime", FakeElf::kData);
   ExpectUnsupported(Study(fake), "PyCode_Type");
+}
+
+FakeElf FreeThreadedOfVersion(uint32_t hex) {
+  FakeElf fake = PythonOfVersion(hex);
+  fake.AddSymbol("_PyRuntime", fake.AddWord(0x79706775'62656478));  // "xdebugpy"
+  fake.AddWord(hex);
+  fake.AddWord(1);
+  return fake;
+}
+
+TEST(InterpreterFileTest, OfFreeThreadedBuildsOnly313IsKnown) {
+  ExpectUnsupported(
+      Study(FreeThreadedOfVersion(0x030E00F0)),
+      "a free-threaded build of CPython 3.14.0, in which each thread may run bytecode "
+      "of its own (/usr/bin/python3)");
+  ExpectUnsupported(Study(FreeThreadedOfVersion(0x030D05F0)), "exports no symbol PyCode_Type");
+}
+
+TEST(InterpreterFileTest, DebugBuildsAreNamed) {
+  for (const char* symbol : {"_Py_RefTotal", "_Py_PrintReferences"}) {
+    FakeElf fake = PythonOfVersion(0x030C01F0);
+    fake.AddSymbol("_PyRuntime", FakeElf::kData);
+    fake.AddSymbol(symbol, FakeElf::kData);
+    ExpectUnsupported(Study(fake), "a debug build of CPython 3.12.1");
+  }
 }
 
 TEST(InterpreterFileTest, AnEvalLoopThatIsNotUnderstood) {

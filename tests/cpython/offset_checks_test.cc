@@ -11,7 +11,9 @@ class OffsetChecksTest : public testing::TestWithParam<int> {
  protected:
   FakePython python{GetParam()};
 
-  absl::Status Check() { return CheckOffsets(python.memory(), python.interpreter()).status(); }
+  Interpreter interpreter = python.interpreter();
+
+  absl::Status Check() { return CheckOffsets(python.memory(), interpreter).status(); }
   void ExpectRefusal(std::string_view words) {
     const absl::Status status = Check();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
@@ -21,17 +23,19 @@ class OffsetChecksTest : public testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Versions, OffsetChecksTest, testing::ValuesIn(kFakeMinors));
 
 TEST_P(OffsetChecksTest, ASoundInterpreter) {
-  const auto checks = CheckOffsets(python.memory(), python.interpreter());
+  const auto checks = CheckOffsets(python.memory(), interpreter);
   ASSERT_TRUE(checks.ok()) << checks.status();
-  EXPECT_EQ(checks->size(), GetParam() >= 13 ? 4u : 3u);
-  EXPECT_EQ(checks->back().name, "interpreters");
-  EXPECT_EQ(checks->back().value, "1");
+  EXPECT_EQ(checks->size(), GetParam() >= 13 ? 5u : 3u);
+  const auto& interpreters = checks->at(GetParam() >= 13 ? 3 : 2);
+  EXPECT_EQ(interpreters.name, "interpreters");
+  EXPECT_EQ(interpreters.value, "1");
 }
 
 TEST_P(OffsetChecksTest, EachMemberIsCompared) {
   for (const std::string member :
        {"code.co_filename", "code.co_name", "code.co_firstlineno", "code.co_flags",
         "code.co_consts", "function.__globals__", "function.__module__"}) {
+    if (member == "function.__module__" && GetParam() >= 14) continue;  // no member any more
     const RemoteAddr place = python.MemberOffset(member);
     const int64_t sound = *python.memory().ReadValue<int64_t>(place);
     python.memory().Put(place, sound == 8 ? int64_t{16} : int64_t{8});
@@ -75,23 +79,6 @@ TEST_P(OffsetChecksTest, NoInterpreterYet) {
   python.memory().Put(python.interpreter().runtime + python.layout().runtime.interpreters_head,
                       uint64_t{0});
   EXPECT_TRUE(absl::IsFailedPrecondition(Check()));
-}
-
-TEST(DebugOffsetsTest, AFreeThreadedBuildIsRefusedByName) {
-  FakePython python(13);
-  python.memory().Put(python.interpreter().runtime + 16, uint64_t{1});
-  const absl::Status status = CheckOffsets(python.memory(), python.interpreter()).status();
-  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
-  EXPECT_NE(std::string(status.message()).find("free-threaded"), std::string::npos) << status;
-}
-
-TEST(DebugOffsetsTest, EveryPublishedNumberIsCompared) {
-  for (const int word : {0, 5, 8, 9}) {
-    FakePython python(13);
-    python.memory().Put(python.interpreter().runtime + 8 * word, uint64_t{7});
-    const absl::Status status = CheckOffsets(python.memory(), python.interpreter()).status();
-    EXPECT_TRUE(absl::IsDataLoss(status)) << "word " << word << ": " << status;
-  }
 }
 
 }  // namespace

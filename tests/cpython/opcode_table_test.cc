@@ -52,17 +52,19 @@ TEST(UnusedOpcodesTest, AreThoseOfEachVersion) {
   EXPECT_EQ(UnusedOpcodes(12).size(), 63u);
   EXPECT_EQ(UnusedOpcodes(13).size(), 44u);
   EXPECT_TRUE(UnusedOpcodes(10).empty());
-  EXPECT_TRUE(UnusedOpcodes(14).empty());
+  EXPECT_EQ(UnusedOpcodes(14).size(), 29u);
+  EXPECT_EQ(UnusedOpcodes(15).size(), 22u);
+  EXPECT_TRUE(UnusedOpcodes(16).empty());
   EXPECT_FALSE(IsUnused(11, 255));  // DO_TRACING
   EXPECT_TRUE(IsUnused(12, 255));
-  for (int minor : {11, 12, 13}) {
+  for (int minor : {11, 12, 13, 14, 15}) {
     EXPECT_FALSE(IsUnused(minor, static_cast<size_t>(LayoutOf(minor).opcode.resume)));
     EXPECT_TRUE(std::ranges::is_sorted(UnusedOpcodes(minor)));
   }
 }
 
 TEST(FindOpcodeTableTest, FindsTheTableAmongOtherCodePointers) {
-  for (int minor : {11, 12, 13}) {
+  for (int minor : {11, 12, 13, 14, 15}) {
     FakeElf fake = WithText();
     for (uint64_t i = 0; i < 300; ++i) fake.AddWord(FakeElf::kText + i);
     AddTable(fake, MakeTable(minor));

@@ -81,6 +81,64 @@ FakeCode Instrumented313() {
                                         {"return", "c3 c3"}});
 }
 
+// 3.13.5's, free-threaded: the code object's version is loaded on its own, over the code object.
+FakeCode Resume313FreeThreaded() {
+  return FakeCode(kResume, {{"tracing", "8b 46 3c 85 c0 75 1f"},  // test; jne to "return"
+                            {"eval", "48 8b 46 18"},              // mov 0x18(%rsi),%rax
+                            {"load", "48 8b 55 00"},              // mov 0(%rbp),%rdx
+                            {"field", "48 8b 92 b8 00 00 00"},    // mov 0xb8(%rdx),%rdx
+                            {"mask", "30 c0"},                    // xor %al,%al
+                            {"compare", "48 39 d0"},              // cmp %rdx,%rax
+                            {"branch", "74 09"},
+                            {"argument", "48 8b 7d 00"},  // mov 0(%rbp),%rdi
+                            {"call", ""},
+                            {"return", "c3"}})
+      .SetBranch("call", "e8", kIntroduce);
+}
+
+FakeCode Instrumented313FreeThreaded() {
+  return FakeCode(kInstrumentedResume, {{"thread", "48 8b 3c 24"},  // mov (%rsp),%rdi
+                                        {"store", "4c 89 7d 38"},   // mov %r15,0x38(%rbp)
+                                        {"eval", "48 8b 47 18"},    // mov 0x18(%rdi),%rax
+                                        {"load", "48 8b 55 00"},
+                                        {"field", "48 8b 92 b8 00 00 00"},
+                                        {"mask", "30 c0"},
+                                        {"compare", "48 39 d0"},
+                                        {"branch", "74 01"},
+                                        {"return", "c3 c3"}});
+}
+
+// 3.14.10's, as Debian's GCC compiles it: the versions are compared only where nobody traces.
+FakeCode Resume314() {
+  return FakeCode(kResume, {{"tracing", "41 83 7c 24 3c 00"},     // cmpl $0,0x3c(%r12)
+                            {"untraced", "75 1a"},                // jne to "return"
+                            {"eval", "49 8b 44 24 18"},           // mov 0x18(%r12),%rax
+                            {"load", "48 8b 3b"},                 // mov (%rbx),%rdi
+                            {"tag", "48 83 e7 fe"},               // and $-2,%rdi
+                            {"mask", "30 c0"},                    // xor %al,%al
+                            {"compare", "48 3b 87 a8 00 00 00"},  // cmp 0xa8(%rdi),%rax
+                            {"branch", "74 05"},
+                            {"call", ""},
+                            {"return", "c3"}})
+      .SetBranch("call", "e8", kIntroduce);
+}
+
+FakeCode Instrumented314() {
+  return FakeCode(kInstrumentedResume, {{"store", "4c 89 53 38"},          // mov %r10,0x38(%rbx)
+                                        {"tracing", "41 83 7c 24 3c 00"},  // cmpl $0,0x3c(%r12)
+                                        {"traced", "75 1b"},               // jne to "join"
+                                        {"eval", "49 8b 44 24 18"},
+                                        {"load", "48 8b 3b"},
+                                        {"tag", "48 83 e7 fe"},
+                                        {"mask", "30 c0"},
+                                        {"compare", "48 3b 87 a8 00 00 00"},
+                                        {"stale", "0f 85 07 00 00 00"},  // jne to "end"
+                                        {"join", "41 f6 c5 02"},         // test $2,%r13b
+                                        {"branch", "75 01"},
+                                        {"return", "c3"},
+                                        {"end", "c3"}});
+}
+
 struct Case {
   int minor = 12;
   FakeCode resume = Resume312();
@@ -88,6 +146,7 @@ struct Case {
   uint64_t jump_from_other_handler = 0;
   std::string introduced = "55 c3";  // the function: push %rbp; ret
   uint64_t symbol = 0;               // of the function, when there is one
+  bool free_threaded = false;
 };
 
 void AddTable(FakeElf& fake, const Layout& layout) {
@@ -104,7 +163,7 @@ void AddTable(FakeElf& fake, const Layout& layout) {
 }
 
 absl::StatusOr<Sites> Find(const Case& c) {
-  const Layout& layout = *FindLayout({.major = 3, .minor = c.minor});
+  const Layout& layout = *FindLayout({.major = 3, .minor = c.minor}, c.free_threaded);
   FakeElf fake;
   FakeCode other(kOtherHandler, {{"jump", "c3"}});
   if (c.jump_from_other_handler != 0) other.SetBranch("jump", "e9", c.jump_from_other_handler);
@@ -130,6 +189,17 @@ Case Case313(FakeCode instrumented = Instrumented313()) {
   return {.minor = 13, .resume = Resume313(), .instrumented = std::move(instrumented)};
 }
 
+Case Case313FreeThreaded(FakeCode instrumented = Instrumented313FreeThreaded()) {
+  return {.minor = 13,
+          .resume = Resume313FreeThreaded(),
+          .instrumented = std::move(instrumented),
+          .free_threaded = true};
+}
+
+Case Case314(FakeCode instrumented = Instrumented314()) {
+  return {.minor = 14, .resume = Resume314(), .instrumented = std::move(instrumented)};
+}
+
 TEST(ResumeSiteTest, FindsAll311) {
   const auto sites = Find(Case311());
   ASSERT_TRUE(sites.ok()) << sites.status();
@@ -139,6 +209,29 @@ TEST(ResumeSiteTest, FindsAll311) {
   EXPECT_EQ(sites->hit.unit, kR14);
   EXPECT_EQ(sites->hit.thread, kNoRegister);
   EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeSiteTest, FindsAll313FreeThreaded) {
+  const auto sites = Find(Case313FreeThreaded());
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, Instrumented313FreeThreaded().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.code, kNoRegister);  // its register holds the version by then
+  EXPECT_EQ(sites->hit.frame, kRbp);
+  EXPECT_EQ(sites->hit.unit, kR15);
+  EXPECT_EQ(sites->hit.thread, kRdi);
+  EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeSiteTest, FreeThreadedVersionsThatAreNotWhatIsCompared) {
+  const auto with = [](const char* name, const char* code) {
+    FakeCode handler = Instrumented313FreeThreaded();
+    handler.Set(name, code);
+    return Case313FreeThreaded(std::move(handler));
+  };
+  ExpectRefused(with("field", "48 8b 92 c0 00 00 00"), "before the field of the code object");
+  ExpectRefused(with("eval", "48 8b 47 20"), "something else than the version");
+  ExpectRefused(with("load", "48 8b 55 08"), "does not load the code object from the frame");
+  ExpectRefused(with("compare", "48 39 c8"), "before the field of the code object");
 }
 
 TEST(ResumeSiteTest, FindsAll312) {
@@ -232,6 +325,61 @@ TEST(ResumeSiteTest, RefusesWhenAnotherHandlerJumpsInBetween) {
   ExpectRefused(c, "other code jumps");
   c.jump_from_other_handler = kInstrumentedResume;
   EXPECT_TRUE(Find(c).ok());
+}
+
+TEST(ResumeJoinSiteTest, FindsAll314) {
+  const auto sites = Find(Case314());
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, Instrumented314().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.code, kNoRegister);
+  EXPECT_EQ(sites->hit.frame, kRbx);
+  EXPECT_EQ(sites->hit.unit, kR10);
+  EXPECT_TRUE(sites->hit.passed_once);
+  EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeJoinSiteTest, BothWaysMustLeadToTheSite) {
+  // To "return".
+  ExpectRefused(Case314(Instrumented314().Set("traced", "75 21")), "no branch follows");
+  // A branch of its own on the way where nobody traces.
+  ExpectRefused(Case314(Instrumented314().Prepend("join", "75 00").Set("traced", "75 1d")),
+                "do not meet");
+  ExpectRefused(Case314(Instrumented314().Set("branch", "c3 c3")), "no branch follows");
+}
+
+TEST(ResumeJoinSiteTest, RefusesATestOfSomethingElse) {
+  ExpectRefused(Case314(Instrumented314().Set("tracing", "41 83 7c 24 40 00")), "first branch");
+  ExpectRefused(Case314(Instrumented314().Set("tracing", "41 83 7c 24 3c 01")), "first branch");
+  ExpectRefused(Case314(Instrumented314().Set("eval", "49 8b 45 18 90")),
+                "another than the traced");
+  ExpectRefused(Case314(Instrumented314().Set("eval", "49 8b 44 24 20")), "something else");
+  ExpectRefused(Case314(Instrumented314().Set("load", "48 8b 3f")), "does not store prev_instr");
+  ExpectRefused(Case314(Instrumented314().Set("tag", "48 83 e7 fc")), "does not load the code");
+  ExpectRefused(Case314(Instrumented314().Prepend("stale", "85 c0")), "does not decide");
+}
+
+TEST(ResumeJoinSiteTest, RefusesWhenARegisterChangesOnEitherWay) {
+  const std::string why = "a register that the probe reads changes";
+  ExpectRefused(Case314(Instrumented314().Set("join", "48 89 eb 90")), why);      // frame
+  ExpectRefused(Case314(Instrumented314().Set("join", "4d 89 da 90")), why);      // unit
+  ExpectRefused(Case314(Instrumented314().Prepend("tracing", "4d 89 da")), why);  // unit
+  Case c = Case314(Instrumented314().Prepend("mask", "4d 89 da").Set("traced", "75 1e"));
+  ExpectRefused(c, why);  // unit, only where nobody traces
+}
+
+TEST(ResumeJoinSiteTest, RefusesWhenOtherCodeJumpsIntoAnyPart) {
+  for (const char* piece : {"tracing", "traced", "eval", "compare", "stale", "join", "branch"}) {
+    Case c = Case314();
+    c.jump_from_other_handler = Instrumented314().AddressOf(piece);
+    ExpectRefused(c, "other code jumps");
+  }
+  Case c = Case314();
+  c.jump_from_other_handler = kInstrumentedResume;
+  EXPECT_TRUE(Find(c).ok()) << Find(c).status();
+}
+
+TEST(ResumeJoinSiteTest, RefusesABranchThatTheKernelSteps) {
+  ExpectRefused(Case314(Instrumented314().Prepend("branch", "2e")), "single-step");
 }
 
 TEST(IntroduceSiteTest, RefusesACallWithoutTheCodeObject) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/cpython/disassembly.h"
+#include "daemon/text/disassembly.h"
 #include "tests/cpython/fake_elf.h"
 #include "tests/interpreters.h"
 
@@ -34,6 +34,14 @@ const std::map<std::string, Expected>& KnownBuilds() {
        {{.vaddr = 0x114718, .code = 7, .frame = 3, .unit = 10}, 0x2c3630}},
       {"d11d13fb0f82d32f3da1221ffd551ab179afb423",  // 3.13.0
        {{.vaddr = 0x8f2dc, .code = 7, .frame = 5, .unit = 15, .thread = 6}, 0x27bfc0}},
+      {"f902f8a561c3abdb9c8d8c859d4243bd8c3f928f",  // Debian's 3.9.2
+       {{.vaddr = 0x516d37, .code = 14}, 0}},
+      {"7e8d5f6d0cd6cd1e9bff2a775c11d398cecca758",  // Debian's 3.13.5
+       {{.vaddr = 0x5687fe, .code = 7, .frame = 3, .unit = 5, .thread = 14}, 0x63b970}},
+      {"cccda113240f3ba4c016991793a62dc0cfe01613",  // Debian's 3.14.10
+       {{.vaddr = 0x44e38c, .frame = 3, .unit = 10}, 0x786170}},
+      {"d41ac9e28ff414f10df5da23fb051683a7b4adcf",  // Debian's 3.15.2
+       {{.vaddr = 0x44d147, .frame = 3, .unit = 10}, 0x7d5b10}},
   };
   return builds;
 }
@@ -44,11 +52,12 @@ void CheckProperties(const ElfFile& elf, const Layout& layout, const Sites& site
   EXPECT_TRUE(EmulatedByKernel(*branch));
   EXPECT_TRUE(branch->condition == Condition::kEqual || branch->condition == Condition::kNotEqual);
   EXPECT_TRUE(elf.FileOffset(sites.hit.vaddr).ok());
-  EXPECT_GE(sites.hit.code, 0);
+  EXPECT_EQ(sites.hit.code >= 0, layout.minor <= 13 && !layout.free_threaded);
+  EXPECT_EQ(sites.hit.passed_once, layout.minor >= 14);
   const bool new_frames = layout.minor >= 11;
   EXPECT_EQ(sites.hit.frame >= 0, new_frames);
   EXPECT_EQ(sites.hit.unit >= 0, new_frames);
-  EXPECT_EQ(sites.hit.thread >= 0, layout.minor >= 13);
+  EXPECT_EQ(sites.hit.thread >= 0, layout.minor == 13);
   EXPECT_EQ(sites.introduce_vaddr.has_value(), new_frames);
 }
 
@@ -86,7 +95,7 @@ TEST(FindSitesTest, RefusesTheLayoutOfAnotherVersion) {
     const auto elf =
         ElfFile::Open(Fd(open(interpreter.elf_path.c_str(), O_RDONLY)), interpreter.elf_path);
     ASSERT_TRUE(elf.ok()) << elf.status();
-    for (int minor : {11, 12, 13}) {
+    for (int minor : {11, 12, 13, 14, 15}) {
       if (minor == interpreter.version.minor) continue;
       EXPECT_FALSE(FindSites(*elf, *FindLayout({.major = 3, .minor = minor})).ok()) << minor;
     }

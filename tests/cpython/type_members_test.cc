@@ -14,7 +14,9 @@ class TypeMembersTest : public testing::Test {
   FakePython python{12};
   const RemoteAddr type = python.interpreter().code_type;
 
-  absl::StatusOr<TypeFacts> Read() { return ReadTypeFacts(python.memory(), type); }
+  absl::StatusOr<TypeFacts> Read() {
+    return ReadTypeFacts(python.memory(), python.interpreter().layout(), type);
+  }
   RemoteAddr Table() { return *python.memory().ReadPointer(type + kTpMembers); }
 };
 

@@ -12,7 +12,6 @@ constexpr uint64_t kInterpreterBytes = 0x4000;
 constexpr uint64_t kThreadBytes = 0x400;
 constexpr uint64_t kTypeBytes = 0x200;
 constexpr RemoteAddr kDealloc{0x0040'1000};
-constexpr int32_t kThreadInterpreter = 16;
 constexpr int32_t kGenerations = 3;
 
 }  // namespace
@@ -23,6 +22,13 @@ FakePython::FakePython(int minor) {
   file->layout = FindLayout(file->version);
   if (file->layout == nullptr) std::abort();
   interpreter_.file = file;
+  interpreter_.own_layout = *file->layout;
+  Layout& own = interpreter_.own_layout;
+  if (own.interpreter.gc != kAbsent) {
+    own.interpreter.gc_generations = own.interpreter.gc + own.gc_state.generations[0];
+    own.interpreter.gc_permanent = own.interpreter.gc + own.gc_state.permanent;
+    own.interpreter.gc_collecting = own.interpreter.gc + own.gc_state.collecting;
+  }
   interpreter_.path = "/usr/bin/python3";
   interpreter_.runtime = kRuntime;
   interpreter_.code_type = Allocate(kTypeBytes);
@@ -89,9 +95,26 @@ void FakePython::PutTypes() {
 
 void FakePython::PutDebugOffsets() {
   memory_.PutBytes(kRuntime, std::as_bytes(std::span("xdebugpy", 8)));
-  memory_.Put(kRuntime + 5 * 8, int64_t{layout().runtime.interpreters_head});
-  memory_.Put(kRuntime + 8 * 8, int64_t{layout().interpreter.next});
-  memory_.Put(kRuntime + 9 * 8, int64_t{layout().interpreter.threads_head});
+  const Layout& at = layout();
+  const auto put = [&](int64_t word, int64_t value) { memory_.Put(kRuntime + 8 * word, value); };
+  put(1, int64_t{3 << 24 | at.minor << 16 | 0xF0});
+  put(5, at.runtime.interpreters_head);
+  put(8, at.interpreter.next);
+  put(9, at.interpreter.threads_head);
+  put(at.word.gc, at.interpreter.gc);
+  put(at.word.imports_modules, at.interpreter.modules);
+  put(at.word.thread_next, at.thread.next);
+  put(at.word.thread_interp, kThreadInterpreter);
+  put(at.word.thread_current_frame, at.thread.frame);
+  put(at.word.frame_executable, at.frame.code);
+  put(at.word.frame_instr_ptr, at.frame.prev_instr);
+  put(at.word.code_size, at.code.size);
+  put(at.word.code_size + 1, at.code.co_filename);
+  put(at.word.code_size + 2, at.code.co_name);
+  put(at.word.code_size + 3, at.code.co_qualname);
+  put(at.word.code_size + 5, at.code.co_firstlineno);
+  put(at.word.code_adaptive, at.code.co_code_adaptive);
+  put(at.word.tuple_ob_item, at.tuple.items);
 }
 
 // ---- Interpreters, threads, the collector ----
@@ -186,11 +209,11 @@ RemoteAddr FakePython::NewStr(std::string_view ascii) {
 }
 
 RemoteAddr FakePython::NewTuple(const std::vector<RemoteAddr>& items) {
-  const RemoteAddr tuple = Allocate(static_cast<uint64_t>(kTupleItems) + 8 * items.size());
+  const RemoteAddr tuple = Allocate(static_cast<uint64_t>(layout().tuple.items) + 8 * items.size());
   memory_.Put(tuple + kObType, interpreter_.tuple_type);
   memory_.Put(tuple + kVarSize, int64_t{static_cast<int64_t>(items.size())});
   for (size_t i = 0; i < items.size(); ++i)
-    memory_.Put(tuple + kTupleItems + 8 * static_cast<int64_t>(i), items[i]);
+    memory_.Put(tuple + layout().tuple.items + 8 * static_cast<int64_t>(i), items[i]);
   return tuple;
 }
 

@@ -15,7 +15,7 @@
 
 namespace sbump {
 
-inline constexpr int kFakeMinors[] = {8, 9, 10, 11, 12, 13};
+inline constexpr int kFakeMinors[] = {8, 9, 10, 11, 12, 13, 14, 15};
 
 struct DictShape {
   int log2_size = 3;          // of the index
@@ -29,7 +29,7 @@ class FakePython {
 
   FakeMemory& memory() { return memory_; }
   const Interpreter& interpreter() const { return interpreter_; }
-  const Layout& layout() const { return *interpreter_.file->layout; }
+  const Layout& layout() const { return interpreter_.layout(); }
 
   // Zeroed, at a multiple of 16.
   RemoteAddr Allocate(uint64_t size);
