@@ -24,10 +24,14 @@ struct sb_config {
   __u64 code_type_addr;      /* &PyCode_Type */
   __u32 arming;
   /* x86-64 register numbers at the site, as in daemon/cpython/sites.h. */
-  __u8 code_register;
+  __u8 code_register; /* 0xff: the code object is read from the frame */
+  __u8 frame_register;
   __u8 unit_register;
   __u8 thread_register; /* 0xff: none */
   __u8 instrumented_opcode;
+  __u8 passed_once; /* non-zero: a stale instrumentation version does not pass the site */
+  __u8 sleeps;      /* non-zero: long delays ask the daemon to hold the thread (bed.h) */
+  __u8 on_resume;   /* non-zero: each entry of a frame is a hit, not only its first */
   /* Offsets in bytes. */
   __u32 fingerprint;
   __u32 co_opcache_flag;
@@ -40,9 +44,13 @@ struct sb_config {
   __u32 co_filename;
   __u32 code_name;  /* co_qualname; co_name where there is none */
   __u32 ascii_data; /* of a compact ASCII str: its text */
+  __u32 frame_code;
+  __u32 event_bytes;    /* size of the ring buffer `events` */
+  __u16 head_shift;     /* how much longer PyObject is than 16 bytes */
+  __u16 holds_at_entry; /* non-zero: free-threaded; others can call what one thread introduces */
   __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_config) == 96, "sb_config has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_config) == 112, "sb_config has no hidden padding");
 
 /* Written by the daemon at any time, read by the programs. */
 struct sb_control {

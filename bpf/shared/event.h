@@ -13,6 +13,8 @@ enum sb_event_kind {
   SB_EVENT_ARM = 1,
   /* A code object that was in the map is being freed. Not held. */
   SB_EVENT_DEAD = 2,
+  /* 3.12 on: an interpreter was made, in which nothing has run yet. `code_addr` is 0. Held. */
+  SB_EVENT_NEW_INTERPRETER = 3,
 };
 
 #define SB_NOT_HELD 0xffffffffu
@@ -35,7 +37,7 @@ SB_STATIC_ASSERT(sizeof(struct sb_event) == 40, "sb_event has no hidden padding"
  * setting SB_HOLD_CLAIMED in `owner`, by compare-and-swap too: from then on the thread stays until
  * it is answered, or until SB_CLAIM_LIMIT_NS have passed because the daemon died.
  */
-#define SB_HOLDS 8
+#define SB_HOLDS 64
 #define SB_HOLD_CLAIMED (1ull << 63)
 #define SB_CLAIM_LIMIT_NS 50000000ull
 /* After so many in a row nobody waits until the daemon is seen to listen again. */
@@ -65,7 +67,11 @@ enum sb_skip {
   SB_SKIP_ABORTED_DELAY = 7,  /* a delay was cut short: signal, stop or detach */
   SB_SKIP_NOT_CODE = 8,       /* the object at the site is no code object */
   SB_SKIP_DEATH_UNTOLD = 9,   /* the daemon still lists a code object that is gone */
-  SB_SKIP_REASONS = 10,
+  SB_SKIP_UNKNOWN_SITE = 10,  /* a native function was called where it is not known to be */
+  SB_SKIP_NO_BED = 11,        /* too many threads sleep: this one spun */
+  SB_SKIP_NOT_HELD = 12,      /* the daemon did not come, or could not hold the thread: it spun */
+  SB_SKIP_INTRODUCTION_LOST = 13, /* a code object went by unseen */
+  SB_SKIP_REASONS = 14,
 };
 
 #endif /* SBUMP_BPF_SHARED_EVENT_H_ */

@@ -12,8 +12,9 @@
  */
 #define SB_OVERSHOOT_BUCKETS 64
 
-#define SB_SLOTS_PER_CHUNK 2048
-#define SB_SLOT_CHUNKS 64
+/* 21 pages: each process of a session has a chunk, most of them for a few targets. */
+#define SB_SLOTS_PER_CHUNK 256
+#define SB_SLOT_CHUNKS 512
 
 struct sb_slot {
   /* Written by the daemon. */
@@ -46,6 +47,17 @@ static inline __u32 sb_overshoot_bucket(__u64 ns) {
   if (ns >> (log2 + 1)) log2 += 1;
   bucket = 1 + 2 * log2 + (log2 ? (ns >> (log2 - 1)) & 1 : 0);
   return bucket < SB_OVERSHOOT_BUCKETS ? bucket : SB_OVERSHOOT_BUCKETS - 1;
+}
+
+/* Counts one delayed call; by BPF, and by the daemon for a thread that it held. */
+static inline void sb_add_delay(struct sb_slot* slot, __u64 delay_ns, __u64 injected_ns) {
+  __u64 over_ns = injected_ns > delay_ns ? injected_ns - delay_ns : 0;
+
+  __sync_fetch_and_add(&slot->delayed_calls, 1);
+  __sync_fetch_and_add(&slot->requested_delay_ns, delay_ns);
+  __sync_fetch_and_add(&slot->injected_delay_ns, injected_ns);
+  __sync_fetch_and_add(&slot->overshoot[sb_overshoot_bucket(over_ns) & (SB_OVERSHOOT_BUCKETS - 1)],
+                       1);
 }
 
 /* The first value that falls into `bucket` or a later one. */

@@ -1,12 +1,12 @@
 // What is written into a code object to make it run through the probe site, and how it is undone,
 // per version. Decisions only: nothing here writes.
 //
-// Sources: facts measured on CPython 3.8 to 3.13 and read in Python/ceval.c, Python/specialize.c
+// Sources: facts measured on CPython 3.8 to 3.15 and read in Python/ceval.c, Python/specialize.c
 // (3.11) and Python/instrumentation.c (3.12, 3.13).
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/attach/journal.h"
 #include "daemon/cpython/code_object.h"
@@ -14,15 +14,18 @@
 
 namespace sbump {
 
+// Of a generator or coroutine: where it starts, or also where it is resumed.
+enum class Entries { kStart, kAll };
+
 struct ArmingDecision {
   enum class Kind {
-    kWrite,    // journal and write `field` (its value may be there already: it is then adopted)
+    kWrite,    // journal and write `fields` (their values may be there already: they are adopted)
     kLater,    // the object is cold: it runs through the site by itself until the programs say kArm
     kBlocked,  // must not be armed now: `why`
   };
   Kind kind = Kind::kBlocked;
-  ArmedField field;
-  std::string why;
+  std::vector<ArmedField> fields;
+  std::string why;  // with kWrite: of fields that are left out
 };
 
 // What to do with a matching code object. The process must be stopped, or the thread that executes
@@ -30,7 +33,7 @@ struct ArmingDecision {
 // (3.11 on: only then, or when the process is stopped on 3.11, may it be armed).
 absl::StatusOr<ArmingDecision> DecideArming(const MemoryReader& memory,
                                             const Interpreter& interpreter, const CodeHead& head,
-                                            bool introduced);
+                                            Entries entries, bool introduced);
 
 // What to do with a field that was armed: the bytes to write, or nothing because there is nothing
 // left of it (the object is gone or was changed back). Validates the object anew.

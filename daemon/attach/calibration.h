@@ -9,8 +9,14 @@
 
 namespace sbump {
 
-// Median over some thousand hits, in ns; takes about 100 ms. Also proves that uprobes and the
-// programs work here.
-absl::StatusOr<uint64_t> MeasureTrapCostNs(LinkKeeper& keeper);
+// Part of every dose, by how the kernel handles the probed instruction.
+struct TrapCosts {
+  uint64_t emulated_ns = 0;
+  uint64_t stepped_ns = 0;  // single-stepped out of line
+};
+
+// Medians over some thousand hits; takes about 200 ms. Also proves that uprobes and the programs
+// work here.
+absl::StatusOr<TrapCosts> MeasureTrapCosts(LinkKeeper& keeper);
 
 }  // namespace sbump

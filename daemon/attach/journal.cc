@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -47,8 +48,18 @@ absl::Status ParseNumber(const std::map<std::string, std::string, std::less<>>& 
   return absl::OkStatus();
 }
 
-// By code: a journal may have a hundred thousand of them.
-using ArmedFields = std::map<uint64_t, ArmedField>;
+void Forget(ArmedFields& armed, RemoteAddr code) {
+  armed.erase(armed.lower_bound({code.value, 0}), armed.upper_bound({code.value, UINT64_MAX}));
+}
+
+void Remember(ArmedFields& armed, const ArmedField& field) {
+  // Of an object that was at this address before, nothing is left.
+  const auto known = armed.lower_bound({field.code.value, 0});
+  if (known != armed.end() && known->second.code == field.code &&
+      known->second.fingerprint != field.fingerprint)
+    Forget(armed, field.code);
+  armed[{field.code.value, field.field.value}] = field;
+}
 
 absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
   const auto fields = ParseFields(line);
@@ -61,12 +72,24 @@ absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
   SB_RETURN_IF_ERROR(ParseNumber(fields, "fingerprint", field.fingerprint));
   if (field.size != 1 && field.size != 4)
     return absl::DataLossError("journal: a field of an unknown size");
-  armed[field.code.value] = field;
+  Remember(armed, field);
+  return absl::OkStatus();
+}
+
+absl::Status ParseProbe(std::string_view line, std::vector<PlacedProbe>& probes) {
+  const auto fields = ParseFields(line);
+  PlacedProbe probe;
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "address", probe.address.value));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "device", probe.device));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "inode", probe.inode));
+  SB_RETURN_IF_ERROR(ParseNumber(fields, "offset", probe.file_offset));
+  probes.push_back(probe);
   return absl::OkStatus();
 }
 
 absl::Status ParseLine(std::string_view line, ArmedFields& armed, JournalContents& contents) {
   if (line.starts_with("arm ")) return ParseArm(line, armed);
+  if (line.starts_with("probe ")) return ParseProbe(line, contents.probes);
   if (line.starts_with("bump ")) {
     contents.bump_begun = line == "bump begin";
     return absl::OkStatus();
@@ -74,7 +97,7 @@ absl::Status ParseLine(std::string_view line, ArmedFields& armed, JournalContent
   if (line.starts_with("dead ")) {
     RemoteAddr code;
     SB_RETURN_IF_ERROR(ParseNumber(ParseFields(line), "code", code.value));
-    armed.erase(code.value);
+    Forget(armed, code);
     return absl::OkStatus();
   }
   return absl::DataLossError(StrCat("journal: unknown line: ", line.substr(0, 80)));
@@ -86,6 +109,11 @@ std::string ArmLine(const ArmedField& field) {
   return StrCat("arm code=", ToString(field.code), " field=", ToString(field.field),
                 " size=", field.size, " original=", field.original, " armed=", field.armed,
                 " fingerprint=", field.fingerprint, "\n");
+}
+
+std::string ProbeLine(const PlacedProbe& probe) {
+  return StrCat("probe address=", ToString(probe.address), " device=", probe.device,
+                " inode=", probe.inode, " offset=0x", absl::Hex(probe.file_offset), "\n");
 }
 
 }  // namespace
@@ -153,7 +181,8 @@ absl::Status Journal::Append(std::string_view lines) {
 // The new file takes the old one's name in one step: at any moment there is a whole journal.
 absl::Status Journal::Compact() {
   std::string text = header_;
-  for (const auto& [code, field] : live_) text += ArmLine(field);
+  for (const PlacedProbe& probe : probes_) text += ProbeLine(probe);
+  for (const auto& [key, field] : live_) text += ArmLine(field);
   if (bump_begun_) text += kBumpBegin;
   compact_at_ = std::max<uint64_t>(kCompactBytes, 2 * text.size());
   const std::string path = path_ + ".new";
@@ -178,7 +207,20 @@ absl::Status Journal::WillArm(const std::vector<ArmedField>& fields) {
   std::string lines;
   for (const ArmedField& field : fields) lines += ArmLine(field);
   SB_RETURN_IF_ERROR(Append(lines));
-  for (const ArmedField& field : fields) live_[field.code.value] = field;
+  for (const ArmedField& field : fields) Remember(live_, field);
+  return absl::OkStatus();
+}
+
+absl::Status Journal::WillProbe(const std::vector<PlacedProbe>& probes) {
+  std::string lines;
+  std::vector<PlacedProbe> fresh;
+  for (const PlacedProbe& probe : probes) {
+    if (std::find(probes_.begin(), probes_.end(), probe) != probes_.end()) continue;
+    lines += ProbeLine(probe);
+    fresh.push_back(probe);
+  }
+  SB_RETURN_IF_ERROR(Append(lines));
+  probes_.insert(probes_.end(), fresh.begin(), fresh.end());
   return absl::OkStatus();
 }
 
@@ -193,7 +235,7 @@ absl::Status Journal::DidBump() {
 }
 
 void Journal::Died(RemoteAddr code) {
-  live_.erase(code.value);
+  Forget(live_, code);
   Append(StrCat("dead code=", ToString(code), "\n")).IgnoreError();
 }
 
@@ -236,7 +278,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
       contents.boot_id = boot->second;
   }
   if (first) return absl::DataLossError("an empty journal");
-  for (const auto& [code, field] : armed) contents.fields.push_back(field);
+  for (const auto& [key, field] : armed) contents.fields.push_back(field);
   return contents;
 }
 

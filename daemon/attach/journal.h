@@ -6,6 +6,7 @@
 //   sbump-journal 1 pid=1234 start_ticks=567 boot_id=...
 //   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
 //   dead code=0x...
+//   probe address=0x... device=2049 inode=1234 offset=0x...
 //   bump begin
 //   bump done
 //
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/fd.h"
@@ -37,12 +39,25 @@ struct ArmedField {
   bool operator==(const ArmedField&) const = default;
 };
 
+// A probe on a native function. (Those on the interpreter are known by its file.)
+struct PlacedProbe {
+  RemoteAddr address;
+  uint64_t device = 0, inode = 0;  // of the mapped file
+  uint64_t file_offset = 0;
+
+  bool operator==(const PlacedProbe&) const = default;
+};
+
+// By code object and field: a journal may have a hundred thousand of them.
+using ArmedFields = std::map<std::pair<uint64_t, uint64_t>, ArmedField>;
+
 struct JournalContents {
   TargetId target;
   std::string boot_id;
   std::vector<ArmedField> fields;  // armed and not known to be dead
-  bool bump_begun = false;         // a version bump may be half done
-  int bad_lines = 0;               // that could not be read, and were left out
+  std::vector<PlacedProbe> probes;
+  bool bump_begun = false;  // a version bump may be half done
+  int bad_lines = 0;        // that could not be read, and were left out
 };
 
 class Journal {
@@ -58,6 +73,7 @@ class Journal {
 
   // Returns only when the lines are in the file: then the fields may be written.
   absl::Status WillArm(const std::vector<ArmedField>& fields);
+  absl::Status WillProbe(const std::vector<PlacedProbe>& probes);
   absl::Status WillBump();
   absl::Status DidBump();
   // Best effort: without it recovery re-validates a dead object and leaves it alone.
@@ -86,7 +102,8 @@ class Journal {
   Fd file_;
   std::string path_;
   std::string header_;
-  std::map<uint64_t, ArmedField> live_;  // by code: what a shorter journal has to say
+  ArmedFields live_;  // what a shorter journal has to say
+  std::vector<PlacedProbe> probes_;
   bool bump_begun_ = false;
   uint64_t compact_at_ = kCompactBytes;
   uint64_t written_ = 0;

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -46,6 +47,8 @@ struct Reply {
 };
 
 constexpr size_t kMostFds = 2;
+
+Fd OpenPidfd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
 bool Send(int socket, const Request& request, const std::vector<int>& fds) {
   iovec bytes{const_cast<Request*>(&request), sizeof(request)};
@@ -101,11 +104,48 @@ std::optional<Received> Receive(int socket) {
   return received;
 }
 
+// Kills the daemon when it does not do what it promised.
+class Avenger {
+ public:
+  Avenger(int broken_promise, Fd daemon)
+      : timer_(daemon.valid() ? broken_promise : -1), daemon_(std::move(daemon)) {}
+
+  // Returns when the socket is readable.
+  void WatchUntilReadable(int socket) const {
+    pollfd waits[] = {{socket, POLLIN, 0}, {timer_, POLLIN, 0}};
+    while (true) {
+      const int ready = poll(waits, 2, -1);
+      if (ready > 0 && waits[1].revents != 0) Strike();
+      if (ready > 0 && waits[0].revents != 0) return;
+    }
+  }
+
+ private:
+  // A machine that stood still itself gets a moment to keep its promise late.
+  void Strike() const {
+    constexpr int kMomentMs = 500;
+    poll(nullptr, 0, kMomentMs);
+    pollfd still{timer_, POLLIN, 0};
+    if (poll(&still, 1, 0) != 1) return;
+    Log(LogLevel::kError, "daemon_killed",
+        {{"why", "it held threads of a process for longer than it may (was it stopped?)"}});
+    syscall(SYS_pidfd_send_signal, daemon_.get(), SIGKILL, nullptr, 0);
+    uint64_t expirations;
+    static_cast<void>(!read(timer_, &expirations, sizeof(expirations)));
+  }
+
+  const int timer_;
+  const Fd daemon_;
+};
+
 class Keeper {
  public:
   // Until the daemon is gone, and all that it began is finished.
-  void Serve(int socket) {
-    while (std::optional<Received> received = Receive(socket)) {
+  void Serve(int socket, const Avenger& avenger) {
+    while (true) {
+      avenger.WatchUntilReadable(socket);
+      std::optional<Received> received = Receive(socket);
+      if (!received) break;
       auto shared = std::make_shared<Received>(*std::move(received));
       Beside([this, shared] { Do(*shared); });
     }
@@ -186,13 +226,27 @@ class Keeper {
   std::map<uint64_t, UprobeLink> links_;
 };
 
-[[noreturn]] void BeKeeper(Fd socket) {
+// For the handler, which finds nothing else.
+int socket_to_daemon = -1;
+
+// The end of the socket does not tell it all: a thread of a killed daemon that waits for a page
+// that never comes (FUSE) cannot be ended, and keeps every descriptor of the daemon open. The
+// kernel signals when the thread that began this process has ended, which is the main thread.
+void WatchDaemon(int socket, pid_t daemon) {
+  socket_to_daemon = socket;
+  signal(SIGUSR1, [](int) { shutdown(socket_to_daemon, SHUT_RDWR); });
+  prctl(PR_SET_PDEATHSIG, SIGUSR1);
+  if (getppid() != daemon) shutdown(socket, SHUT_RDWR);
+}
+
+[[noreturn]] void BeKeeper(Fd socket, const Avenger& avenger, pid_t daemon) {
   prctl(PR_SET_NAME, "sbump-links");
   // What a terminal or systemd sends to all: the daemon decides when it is over.
   for (int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
     signal(signal_number, SIG_IGN);
+  WatchDaemon(socket.get(), daemon);
   Keeper keeper;
-  keeper.Serve(socket.get());
+  keeper.Serve(socket.get(), avenger);
   _exit(0);
 }
 
@@ -200,18 +254,20 @@ class Keeper {
 
 // ---- In the daemon ----
 
-absl::StatusOr<std::unique_ptr<LinkKeeper>> LinkKeeper::Start() {
+absl::StatusOr<std::unique_ptr<LinkKeeper>> LinkKeeper::Start(int broken_promise) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return ErrnoStatus(errno, "a socket to the process that keeps the probes");
   Fd ours(ends[0]), theirs(ends[1]);
+  Fd daemon = OpenPidfd(getpid());
+  const pid_t daemon_pid = getpid();
   const pid_t pid = fork();
   if (pid < 0) return ErrnoStatus(errno, "a process that keeps the probes");
   if (pid == 0) {
     ours.Reset();
-    BeKeeper(std::move(theirs));
+    BeKeeper(std::move(theirs), Avenger(broken_promise, std::move(daemon)), daemon_pid);
   }
-  Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  Fd pidfd = OpenPidfd(pid);
   if (!pidfd.valid()) return ErrnoStatus(errno, "pidfd_open");
   return std::unique_ptr<LinkKeeper>(new LinkKeeper(std::move(ours), pid, std::move(pidfd)));
 }
@@ -277,7 +333,10 @@ absl::Status LinkKeeper::Close(uint64_t link) {
   // A reply can get lost where descriptors are short. Closing twice is closing once.
   for (int i = 0; i < kAttempts; ++i) {
     status = Ask(socket_.get(), request, -1).status();
-    if (status.ok() || HasEnded(kPauseMs)) return absl::OkStatus();
+    if (status.ok() || HasEnded(kPauseMs)) {
+      ++closed_;
+      return absl::OkStatus();
+    }
   }
   Send(socket_.get(), request, {});  // nobody will see when
   return status;

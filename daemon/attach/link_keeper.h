@@ -4,10 +4,14 @@
 // leaves the breakpoint behind (probe_text.h). So the task that does it must not be the one that
 // people kill. This one holds every link, and when the daemon is gone, however it went, it takes
 // all of them away and ends.
+//
+// It also kills a daemon that does not let go of the threads that it holds, because it is stopped:
+// the kernel lets them go then.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -20,8 +24,9 @@ namespace sbump {
 // Safe to use from any thread.
 class LinkKeeper {
  public:
-  // Forks: to be called while the daemon has one thread.
-  static absl::StatusOr<std::unique_ptr<LinkKeeper>> Start();
+  // Forks: to be called while the daemon has one thread, which must live as long as the daemon.
+  // `broken_promise` (a timerfd, or -1): the daemon is killed when it expires.
+  static absl::StatusOr<std::unique_ptr<LinkKeeper>> Start(int broken_promise = -1);
   // Ends the process and waits until it has taken away what is left.
   ~LinkKeeper();
   LinkKeeper(const LinkKeeper&) = delete;
@@ -32,6 +37,9 @@ class LinkKeeper {
   // Returns when the probe is away, or the whole process is, which took it along. An error: it
   // could not be asked for 5 s and more (no descriptors).
   absl::Status Close(uint64_t link);
+
+  // How many Close() has taken away so far.
+  uint64_t closed() const { return closed_; }
 
   // Readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
@@ -44,6 +52,7 @@ class LinkKeeper {
   Fd socket_;
   const pid_t pid_;
   Fd pidfd_;
+  std::atomic<uint64_t> closed_{0};
 };
 
 }  // namespace sbump

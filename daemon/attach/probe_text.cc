@@ -31,6 +31,8 @@ std::vector<uint64_t> ProbedAddresses(const Interpreter& interpreter) {
   const Sites& sites = interpreter.file->sites;
   std::vector<uint64_t> vaddrs = {sites.hit.vaddr, interpreter.dealloc_site};
   if (sites.introduce_vaddr) vaddrs.push_back(*sites.introduce_vaddr);
+  vaddrs.insert(vaddrs.end(), interpreter.file->interpreter_makers.begin(),
+                interpreter.file->interpreter_makers.end());
   return vaddrs;
 }
 

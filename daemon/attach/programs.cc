@@ -2,27 +2,32 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
-#include <future>
 #include <system_error>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "bpf/frame_entry.skel.h"
+#include "daemon/attach/kernel_features.h"
+#include "daemon/attach/kernel_types.h"
+#include "daemon/attach/slot_chunks.h"
 #include "daemon/attach/uprobe_link.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/own_namespaces.h"
 
 namespace sbump {
 namespace {
+
+constexpr uint32_t kEventBytes = 1024 * 1024;
+constexpr uint32_t kFewEventBytes = 64 * 1024;
 
 // libbpf reports through a callback; its last warnings explain a failed load.
 thread_local std::string* libbpf_messages = nullptr;
@@ -43,22 +48,28 @@ absl::Status LoadError(int error, const std::string& messages) {
   if (status.code() == absl::StatusCode::kPermissionDenied) {
     return Annotate(status, "needs CAP_BPF and CAP_PERFMON (or root)");
   }
+  const std::string missing = MissingOf(ExamineKernelFeatures());
+  if (missing.empty()) return absl::FailedPreconditionError(status.message());
+  utsname name{};
+  uname(&name);
   return absl::FailedPreconditionError(
-      ToAbsl(StrCat(status.message(), "; sbump needs a kernel with sleepable uprobes, ",
-                    "bpf_loop and bpf_copy_from_user_task (6.1 or newer)")));
+      ToAbsl(StrCat("this kernel (", name.release, ") lacks what sbump needs: ", missing)));
 }
 
 // Each on a thread of its own, or here where there is none to be had.
 void RunSideBySide(const std::vector<std::function<void()>>& jobs) {
-  std::vector<std::thread> threads;
-  for (const std::function<void()>& job : jobs) {
-    try {
-      threads.emplace_back(job);
-    } catch (const std::system_error&) {
-      job();
+  constexpr size_t kMostThreads = 32;
+  for (size_t begin = 0; begin < jobs.size(); begin += kMostThreads) {
+    std::vector<std::thread> threads;
+    for (size_t i = begin; i < std::min(jobs.size(), begin + kMostThreads); ++i) {
+      try {
+        threads.emplace_back(jobs[i]);
+      } catch (const std::system_error&) {
+        jobs[i]();
+      }
     }
+    for (std::thread& thread : threads) thread.join();
   }
-  for (std::thread& thread : threads) thread.join();
 }
 
 // Of a map with keys of 8 bytes.
@@ -77,54 +88,24 @@ void Clear(const bpf_map* map) {
   for (uint64_t key : Keys(map)) bpf_map__delete_elem(map, &key, sizeof(key), 0);
 }
 
-// SB_SLOTS_PER_CHUNK slots in a map of their own, mapped here.
-class SlotChunk {
- public:
-  static absl::StatusOr<SlotChunk> Create() {
-    bpf_map_create_opts options{};
-    options.sz = sizeof(options);
-    options.map_flags = BPF_F_MMAPABLE;
-    SlotChunk chunk;
-    chunk.map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sb_slots", sizeof(uint32_t),
-                                   sizeof(sb_slot), SB_SLOTS_PER_CHUNK, &options));
-    if (!chunk.map_.valid()) return ErrnoStatus(errno, "creating a map for counters");
-    void* at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, chunk.map_.get(), 0);
-    if (at == MAP_FAILED) return ErrnoStatus(errno, "mapping the counters");
-    chunk.slots_ = static_cast<sb_slot*>(at);
-    return chunk;
-  }
-  SlotChunk(SlotChunk&& other) noexcept
-      : map_(std::move(other.map_)), slots_(std::exchange(other.slots_, nullptr)) {}
-  ~SlotChunk() {
-    if (slots_ != nullptr) munmap(slots_, kBytes);
-  }
-  int map_fd() const { return map_.get(); }
-  sb_slot& slot(uint32_t index) { return slots_[index]; }
-
- private:
-  // A multiple of the page size: 2048 slots of a multiple of 8 bytes.
-  static constexpr size_t kBytes = SB_SLOTS_PER_CHUNK * sizeof(sb_slot);
-  static_assert(kBytes % 4096 == 0);
-  SlotChunk() = default;
-  Fd map_;
-  sb_slot* slots_ = nullptr;
-};
-
 }  // namespace
 
 struct Programs::Impl {
   frame_entry* skeleton = nullptr;
-  std::vector<SlotChunk> chunks;
-  std::future<absl::StatusOr<std::vector<SlotChunk>>> growing;
+  std::optional<SlotChunks> slots;
   LinkKeeper* keeper = nullptr;
   std::vector<uint64_t> links;
+  ProgramSet set;
+  uint64_t pending_taken = 0;  // entries of the map `pending`, which nobody else removes
   ring_buffer* ring = nullptr;
   std::function<void(const sb_event&)> on_event;
+  ring_buffer* sleep_ring = nullptr;
+  std::function<void(const sb_sleep_request&)> on_sleep_request;
 
   ~Impl() {
-    if (growing.valid()) growing.wait();
     if (ring != nullptr) ring_buffer__free(ring);
-    chunks.clear();
+    if (sleep_ring != nullptr) ring_buffer__free(sleep_ring);
+    slots.reset();
     if (skeleton != nullptr) frame_entry__destroy(skeleton);
   }
 
@@ -136,23 +117,35 @@ struct Programs::Impl {
         return skeleton->progs.sb_introduce_entry;
       case ProgramKind::kIntroduceReturn:
         return skeleton->progs.sb_introduce_return;
+      case ProgramKind::kInterpreterMade:
+        return skeleton->progs.sb_interpreter_made;
       case ProgramKind::kDealloc:
         return skeleton->progs.sb_dealloc;
       case ProgramKind::kCalibrate:
         return skeleton->progs.sb_calibrate;
+      case ProgramKind::kNativeHit:
+        return skeleton->progs.sb_native_hit;
+      case ProgramKind::kNativeHitMulti:
+        return skeleton->progs.sb_native_hit_multi;
     }
     return nullptr;
   }
 
-  void ChoosePrograms(const sb_config& config, bool for_calibration) const {
-    const bool introduces = !for_calibration && config.arming != SB_ARMING_OPCACHE_FLAG;
-    bpf_program__set_autoload(skeleton->progs.sb_hit, !for_calibration);
-    bpf_program__set_autoload(skeleton->progs.sb_dealloc, !for_calibration);
+  void ChoosePrograms(const sb_config& config) const {
+    const bool introduces = set.python && config.arming != SB_ARMING_OPCACHE_FLAG;
+    bpf_program__set_autoload(skeleton->progs.sb_hit, set.python);
+    bpf_program__set_autoload(skeleton->progs.sb_dealloc, set.python);
     bpf_program__set_autoload(skeleton->progs.sb_introduce_entry, introduces);
     bpf_program__set_autoload(skeleton->progs.sb_introduce_return, introduces);
-    bpf_program__set_autoload(skeleton->progs.sb_calibrate, for_calibration);
-    for (ProgramKind kind :
-         {ProgramKind::kDealloc, ProgramKind::kIntroduceEntry, ProgramKind::kIntroduceReturn}) {
+    bpf_program__set_autoload(skeleton->progs.sb_interpreter_made,
+                              set.python && config.arming == SB_ARMING_INSTRUMENTED_RESUME);
+    bpf_program__set_autoload(skeleton->progs.sb_calibrate, set.calibration);
+    bpf_program__set_autoload(skeleton->progs.sb_native_hit, set.native);
+    bpf_program__set_autoload(skeleton->progs.sb_native_hit_multi,
+                              set.native && UprobeMultiWorks());
+    for (ProgramKind kind : {ProgramKind::kHit, ProgramKind::kDealloc, ProgramKind::kIntroduceEntry,
+                             ProgramKind::kIntroduceReturn, ProgramKind::kInterpreterMade,
+                             ProgramKind::kNativeHitMulti}) {
       if (UsesMulti(kind)) {
         bpf_program__set_expected_attach_type(Find(kind),
                                               static_cast<bpf_attach_type>(kAttachTypeUprobeMulti));
@@ -160,9 +153,11 @@ struct Programs::Impl {
     }
   }
 
-  static bool UsesMulti(ProgramKind kind) {
-    const bool rare = kind != ProgramKind::kHit && kind != ProgramKind::kCalibrate;
-    return rare && UprobeMultiWorks();
+  bool UsesMulti(ProgramKind kind) const {
+    const bool stays_clean_in_children = (kind == ProgramKind::kHit && !set.children_too) ||
+                                         kind == ProgramKind::kCalibrate ||
+                                         kind == ProgramKind::kNativeHit;
+    return !stays_clean_in_children && UprobeMultiWorks();
   }
 
   absl::StatusOr<uint64_t> OpenLink(const ProbePoint& point, pid_t pid) const {
@@ -171,63 +166,29 @@ struct Programs::Impl {
          .pid = pid,
          .path = point.path,
          .file_offset = point.file_offset,
-         .on_return = point.kind == ProgramKind::kIntroduceReturn},
+         .on_return = point.kind == ProgramKind::kIntroduceReturn ||
+                      point.kind == ProgramKind::kInterpreterMade},
         bpf_program__fd(Find(point.kind)));
   }
 
-  // The chunks that are missing for `count` slots, known to the programs already.
-  absl::StatusOr<std::vector<SlotChunk>> MakeChunks(uint32_t count) const {
-    std::vector<uint32_t> indices;
-    std::vector<int> fds;
-    std::vector<SlotChunk> made;
-    for (size_t i = chunks.size(); i * SB_SLOTS_PER_CHUNK < count; ++i) {
-      SB_ASSIGN_OR_RETURN(SlotChunk chunk, SlotChunk::Create());
-      indices.push_back(static_cast<uint32_t>(i));
-      fds.push_back(chunk.map_fd());
-      made.push_back(std::move(chunk));
-    }
-    SB_RETURN_IF_ERROR(AddToMap(indices, fds));
-    return made;
-  }
-
-  // At once: the kernel waits for a grace period (7 ms) after each update of a map of maps.
-  absl::Status AddToMap(std::vector<uint32_t>& indices, std::vector<int>& fds) const {
-    if (indices.empty()) return absl::OkStatus();
-    const bpf_map* map = skeleton->maps.slot_chunks;
-    uint32_t count = static_cast<uint32_t>(indices.size());
-    bpf_map_batch_opts options{};
-    options.sz = sizeof(options);
-    if (bpf_map_update_batch(bpf_map__fd(map), indices.data(), fds.data(), &count, &options) == 0)
-      return absl::OkStatus();
-    for (size_t i = 0; i < indices.size(); ++i) {  // a kernel without batches for such maps
-      if (bpf_map__update_elem(map, &indices[i], sizeof(indices[i]), &fds[i], sizeof(fds[i]),
-                               BPF_ANY) != 0) {
-        return ErrnoStatus(errno, "adding maps for counters");
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  bool HasGrown() const {
-    return growing.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
-
-  // What failed is tried again when it is needed.
-  void TakeGrown() {
-    if (!growing.valid()) return;
-    absl::StatusOr<std::vector<SlotChunk>> made = growing.get();
-    if (!made.ok()) return;
-    for (SlotChunk& chunk : *made) chunks.push_back(std::move(chunk));
-  }
-
-  absl::Status OpenRing() {
+  // Calls Impl::*handler with each sample.
+  template <typename Sample, std::function<void(const Sample&)> Impl::*handler>
+  absl::StatusOr<ring_buffer*> OpenRing(const bpf_map* map) {
     const auto on_sample = [](void* context, void* data, size_t size) {
-      if (size >= sizeof(sb_event))
-        static_cast<Impl*>(context)->on_event(*static_cast<const sb_event*>(data));
+      if (size >= sizeof(Sample))
+        (static_cast<Impl*>(context)->*handler)(*static_cast<const Sample*>(data));
       return 0;
     };
-    ring = ring_buffer__new(bpf_map__fd(skeleton->maps.events), on_sample, this, nullptr);
-    if (ring == nullptr) return ErrnoStatus(errno, "opening the ring buffer");
+    ring_buffer* opened = ring_buffer__new(bpf_map__fd(map), on_sample, this, nullptr);
+    if (opened == nullptr) return ErrnoStatus(errno, "opening a ring buffer");
+    return opened;
+  }
+
+  absl::Status OpenRings() {
+    SB_ASSIGN_OR_RETURN(ring, (OpenRing<sb_event, &Impl::on_event>(skeleton->maps.events)));
+    SB_ASSIGN_OR_RETURN(
+        sleep_ring,
+        (OpenRing<sb_sleep_request, &Impl::on_sleep_request>(skeleton->maps.sleep_requests)));
     return absl::OkStatus();
   }
 };
@@ -240,26 +201,33 @@ Programs::~Programs() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config,
-                                                         bool for_calibration) {
+absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config, ProgramSet set) {
   static const bool once = (libbpf_set_print(OnLibbpfMessage), true);
   (void)once;
   std::string messages;
   libbpf_messages = &messages;
   const absl::Cleanup forget_messages = [] { libbpf_messages = nullptr; };
   auto impl = std::make_unique<Impl>();
-  impl->skeleton = frame_entry__open();
+  bpf_object_open_opts options{};
+  options.sz = sizeof(options);
+  options.btf_custom_path = KernelTypesPath();
+  impl->skeleton = frame_entry__open_opts(&options);
   if (impl->skeleton == nullptr) return LoadError(-errno, messages);
+  impl->set = set;
+  impl->skeleton->rodata->pid_namespace = OwnPidNamespace();
   impl->skeleton->rodata->config = config;
-  impl->ChoosePrograms(config, for_calibration);
+  impl->skeleton->rodata->config.event_bytes = set.one_of_several ? kFewEventBytes : kEventBytes;
+  bpf_map__set_max_entries(impl->skeleton->maps.events, impl->skeleton->rodata->config.event_bytes);
+  impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);
-  SB_RETURN_IF_ERROR(impl->OpenRing());
+  impl->slots.emplace(bpf_map__fd(impl->skeleton->maps.slot_chunks));
+  SB_RETURN_IF_ERROR(impl->OpenRings());
   return std::unique_ptr<Programs>(new Programs(std::move(impl)));
 }
 
-absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pid,
-                                 LinkKeeper& keeper) {
+absl::StatusOr<std::vector<uint64_t>> Programs::OpenLinks(const std::vector<ProbePoint>& points,
+                                                          pid_t pid, LinkKeeper& keeper) {
   impl_->keeper = &keeper;
   std::vector<absl::StatusOr<uint64_t>> links(points.size(), absl::UnknownError(""));
   std::vector<std::function<void()>> jobs;
@@ -267,29 +235,37 @@ absl::Status Programs::OpenLinks(const std::vector<ProbePoint>& points, pid_t pi
     jobs.push_back([&, i] { links[i] = impl_->OpenLink(points[i], pid); });
   }
   RunSideBySide(jobs);
+  std::vector<uint64_t> opened;
   for (const absl::StatusOr<uint64_t>& link : links) {
-    if (link.ok()) impl_->links.push_back(*link);
+    if (link.ok()) opened.push_back(*link);
   }
+  impl_->links.insert(impl_->links.end(), opened.begin(), opened.end());
   for (const absl::StatusOr<uint64_t>& link : links) {
     if (link.ok()) continue;
-    CloseLinks();
+    CloseLinks(opened);
     return Annotate(link.status(), StrCat("pid ", pid, ": cannot place a probe"));
   }
-  return absl::OkStatus();
+  return opened;
 }
 
 uint32_t Programs::CloseLinks() {
   if (link_count() == 0) return 0;
   control().abort = 1;
+  return CloseLinks(std::vector<uint64_t>(impl_->links));
+}
+
+uint32_t Programs::CloseLinks(const std::vector<uint64_t>& links) {
   std::atomic<uint32_t> left{0};
   std::vector<std::function<void()>> jobs;
-  for (uint64_t link : impl_->links) {
+  for (uint64_t link : links) {
     jobs.push_back([this, &left, link] {
       if (!impl_->keeper->Close(link).ok()) ++left;
     });
   }
   RunSideBySide(jobs);
-  impl_->links.clear();
+  std::erase_if(impl_->links, [&](uint64_t link) {
+    return std::find(links.begin(), links.end(), link) != links.end();
+  });
   return left;
 }
 
@@ -301,27 +277,28 @@ absl::Status Programs::ReserveSlots(uint32_t count) {
   if (count > kMaxSlots) {
     return absl::ResourceExhaustedError(StrCat("a session has at most ", kMaxSlots, " targets"));
   }
-  if (impl_->chunks.size() * SB_SLOTS_PER_CHUNK >= count) return absl::OkStatus();
-  impl_->TakeGrown();
-  SB_ASSIGN_OR_RETURN(std::vector<SlotChunk> chunks, impl_->MakeChunks(count));
-  for (SlotChunk& chunk : chunks) impl_->chunks.push_back(std::move(chunk));
-  return absl::OkStatus();
+  return impl_->slots->Reserve(count);
 }
 
 void Programs::ReserveSlotsMeanwhile(uint32_t count) {
-  count = std::min(count, kMaxSlots);
-  if (impl_->growing.valid() && !impl_->HasGrown()) return;
-  impl_->TakeGrown();
-  if (impl_->chunks.size() * SB_SLOTS_PER_CHUNK >= count) return;
-  try {
-    impl_->growing = std::async(std::launch::async,
-                                [impl = impl_.get(), count] { return impl->MakeChunks(count); });
-  } catch (const std::system_error&) {  // no thread to be had: when they are needed, then
-  }
+  impl_->slots->ReserveMeanwhile(std::min(count, kMaxSlots));
 }
 
-sb_slot& Programs::slot(uint32_t index) {
-  return impl_->chunks[index / SB_SLOTS_PER_CHUNK].slot(index % SB_SLOTS_PER_CHUNK);
+absl::Status Programs::ReserveNativeSlots() { return impl_->slots->ReserveNative(); }
+
+sb_slot& Programs::slot(uint32_t index) { return impl_->slots->slot(index); }
+
+absl::Status Programs::SetNativeSite(RemoteAddr address, const sb_native_site& site) {
+  if (bpf_map__update_elem(impl_->skeleton->maps.native_sites, &address.value,
+                           sizeof(address.value), &site, sizeof(site), BPF_ANY) != 0) {
+    return ErrnoStatus(errno, "the table of native functions");
+  }
+  return absl::OkStatus();
+}
+
+void Programs::DeleteNativeSite(RemoteAddr address) {
+  bpf_map__delete_elem(impl_->skeleton->maps.native_sites, &address.value, sizeof(address.value),
+                       0);
 }
 
 std::array<uint64_t, SB_SKIP_REASONS> Programs::skipped() const {
@@ -330,6 +307,10 @@ std::array<uint64_t, SB_SKIP_REASONS> Programs::skipped() const {
     counts[i] = __atomic_load_n(&impl_->skeleton->bss->skipped[i], __ATOMIC_RELAXED);
   }
   return counts;
+}
+
+void Programs::CountSkip(sb_skip reason) {
+  __atomic_fetch_add(&impl_->skeleton->bss->skipped[reason], 1, __ATOMIC_RELAXED);
 }
 
 absl::Status Programs::SetVerdict(RemoteAddr code, const sb_verdict& verdict) {
@@ -396,8 +377,8 @@ absl::Status Programs::SetWantedNames(const std::optional<std::vector<uint64_t>>
 }
 
 bool Programs::HasPending() const {
-  uint64_t key;
-  return bpf_map__get_next_key(impl_->skeleton->maps.pending, nullptr, &key, sizeof(key)) == 0;
+  return __atomic_load_n(&impl_->skeleton->bss->pending_added, __ATOMIC_ACQUIRE) !=
+         impl_->pending_taken;
 }
 
 std::vector<uint64_t> Programs::PendingCodes() const { return Keys(impl_->skeleton->maps.pending); }
@@ -410,6 +391,7 @@ std::vector<std::pair<uint64_t, sb_pending>> Programs::TakePending(
     if (bpf_map__lookup_and_delete_elem(impl_->skeleton->maps.pending, &key, sizeof(key), &value,
                                         sizeof(value), 0) == 0) {
       taken.emplace_back(key, value);
+      ++impl_->pending_taken;
     }
   }
   return taken;
@@ -437,6 +419,28 @@ void Programs::Answer(const sb_event& event) {
                    __ATOMIC_RELEASE);
 }
 
+int Programs::sleep_request_fd() const { return ring_buffer__epoll_fd(impl_->sleep_ring); }
+
+void Programs::ConsumeSleepRequests(
+    const std::function<void(const sb_sleep_request&)>& on_request) {
+  impl_->on_sleep_request = on_request;
+  ring_buffer__consume(impl_->sleep_ring);
+}
+
+bool Programs::ClaimBed(const sb_sleep_request& request) {
+  if (request.bed >= SB_BEDS) return false;
+  __u64 expected = request.sequence;
+  return __atomic_compare_exchange_n(&impl_->skeleton->bss->beds[request.bed].owner, &expected,
+                                     request.sequence | SB_BED_CLAIMED, /*weak=*/false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+void Programs::ReturnBed(const sb_sleep_request& request) {
+  __u64 expected = request.sequence | SB_BED_CLAIMED;
+  __atomic_compare_exchange_n(&impl_->skeleton->bss->beds[request.bed].owner, &expected, 0,
+                              /*weak=*/false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 std::string_view SkipReasonText(sb_skip reason) {
   switch (reason) {
     case SB_SKIP_RING_FULL:
@@ -459,6 +463,17 @@ std::string_view SkipReasonText(sb_skip reason) {
       return "the object at the probe is no code object";
     case SB_SKIP_DEATH_UNTOLD:
       return "the end of a code object was not told: ring buffer full (the counts are right)";
+    case SB_SKIP_UNKNOWN_SITE:
+      return "a native function was called at an address that was not known yet: its library was "
+             "loaded again";
+    case SB_SKIP_NO_BED:
+      return "too many threads sleep at once: a delay was a spin, cut short at 0.2s";
+    case SB_SKIP_NOT_HELD:
+      return "the daemon could not hold a thread (it is traced, or the machine is busy): a delay "
+             "was "
+             "a spin, cut short at 0.2s";
+    case SB_SKIP_INTRODUCTION_LOST:
+      return "a code object went by unseen: no memory for the table of threads";
     case SB_SKIP_REASONS:
       break;
   }

@@ -16,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/shared/bed.h"
 #include "bpf/shared/config.h"
 #include "bpf/shared/event.h"
+#include "bpf/shared/native_site.h"
 #include "bpf/shared/slot.h"
 #include "bpf/shared/verdict.h"
 #include "daemon/attach/link_keeper.h"
@@ -26,7 +28,28 @@
 
 namespace sbump {
 
-enum class ProgramKind { kHit, kIntroduceEntry, kIntroduceReturn, kDealloc, kCalibrate };
+enum class ProgramKind {
+  kHit,
+  kIntroduceEntry,
+  kIntroduceReturn,
+  kInterpreterMade,  // on return
+  kDealloc,
+  kCalibrate,
+  kNativeHit,
+  kNativeHitMulti,  // by the kernel's other kind of link (uprobe_link.h); where that works
+};
+
+// Which programs are loaded: each costs the kernel some milliseconds.
+struct ProgramSet {
+  bool python = true;
+  bool native = false;
+  bool calibration = false;
+  // One of several processes of a session: a smaller ring buffer, whose pages count twice.
+  bool one_of_several = false;
+  // The children of the process get programs of their own: a link that leaves breakpoints in them
+  // (uprobe_link.h) does no harm, and is closed in a third of the time.
+  bool children_too = false;
+};
 
 // Where one program goes: a file (a path that this process can open) and an offset in it, proven to
 // be an instruction.
@@ -43,17 +66,19 @@ class Programs {
  public:
   // kFailedPrecondition when the kernel lacks something, kPermissionDenied when we lack a right;
   // the message says which.
-  static absl::StatusOr<std::unique_ptr<Programs>> Load(const sb_config& config,
-                                                        bool for_calibration = false);
+  static absl::StatusOr<std::unique_ptr<Programs>> Load(const sb_config& config, ProgramSet set);
   ~Programs();  // closes the links
   Programs(const Programs&) = delete;
   Programs& operator=(const Programs&) = delete;
 
-  // All or nothing: on failure the links that were opened are closed again. `keeper` must outlive
-  // them.
-  absl::Status OpenLinks(const std::vector<ProbePoint>& points, pid_t pid, LinkKeeper& keeper);
+  // All or nothing: on failure the links that were opened here are closed again. `keeper` must
+  // outlive them. Returns their numbers, in the order of the points.
+  absl::StatusOr<std::vector<uint64_t>> OpenLinks(const std::vector<ProbePoint>& points, pid_t pid,
+                                                  LinkKeeper& keeper);
   // Ends spins and holds first. Returns the number of links that could not be closed.
   uint32_t CloseLinks();
+  // Some of them, while the others stay.
+  uint32_t CloseLinks(const std::vector<uint64_t>& links);
   size_t link_count() const;
 
   // Mapped memory shared with the programs.
@@ -65,6 +90,13 @@ class Programs {
   void ReserveSlotsMeanwhile(uint32_t count);
   sb_slot& slot(uint32_t index);  // index was reserved
   std::array<uint64_t, SB_SKIP_REASONS> skipped() const;
+  void CountSkip(sb_skip reason);  // of what the daemon did in place of the programs
+
+  // Native functions. `slot` of a site is SB_FIRST_NATIVE_SLOT and up, below that +
+  // SB_NATIVE_SITES, and slot() takes it once they are reserved.
+  absl::Status ReserveNativeSlots();
+  absl::Status SetNativeSite(RemoteAddr address, const sb_native_site& site);
+  void DeleteNativeSite(RemoteAddr address);
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   // Verdicts that match nothing are left out where the table would become full: the programs then
@@ -97,6 +129,14 @@ class Programs {
   bool Claim(const sb_event& event);
   // Lets the thread of a held event go on. Nothing for an event that holds nobody.
   void Answer(const sb_event& event);
+
+  // Threads that ask to be held until their delay is over (bpf/shared/bed.h). May be used on
+  // another thread than the rest, while it lasts.
+  int sleep_request_fd() const;
+  void ConsumeSleepRequests(const std::function<void(const sb_sleep_request&)>& on_request);
+  // True: from here on the thread waits for being stopped, until ReturnBed().
+  bool ClaimBed(const sb_sleep_request& request);
+  void ReturnBed(const sb_sleep_request& request);  // once more: nothing
 
  private:
   struct Impl;

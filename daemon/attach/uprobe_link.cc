@@ -95,6 +95,8 @@ absl::StatusOr<UprobeLink> OpenPerfLink(const UprobeSpec& spec, int program_fd) 
 
 }  // namespace
 
+bool UprobesExist() { return access(StrCat(kPmu, "type").c_str(), R_OK) == 0; }
+
 bool UprobeMultiWorks() {
   static const bool works = AskKernel();
   return works;

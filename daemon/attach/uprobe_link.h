@@ -17,7 +17,8 @@ namespace sbump {
 //
 // The price: a process forked from the target while a uprobe_multi is open keeps the breakpoint
 // (0.5 us per pass) until the link is closed. So the hit site, which children pass often, stays
-// with perf events, and this is for the rare sites.
+// with perf events, and this is for the rare sites; and for the hit site where the children are
+// attached to themselves.
 enum class UprobeKind : uint32_t { kPerfEvent, kMulti };
 
 struct UprobeSpec {
@@ -33,6 +34,9 @@ struct UprobeLink {
   Fd event;  // perf events only
   Fd link;
 };
+
+// Whether the kernel has perf events for uprobes at all.
+bool UprobesExist();
 
 // kMulti: asked of the kernel once.
 bool UprobeMultiWorks();

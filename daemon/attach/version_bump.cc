@@ -3,13 +3,14 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <functional>
 
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
 
-constexpr int kVersionShift = 8;  // 3.13: the low byte of eval_breaker holds events
+constexpr int kVersionShift = 8;  // 3.13 on: the low byte of eval_breaker holds events
 constexpr int kVersionBits = 32;  // what _Py_Instrument() compares
 
 constexpr size_t kMaxWordsPerWrite = 1024;  // IOV_MAX
@@ -39,7 +40,7 @@ absl::Status WriteWords(pid_t pid, std::vector<Word>& words) {
                      StrCat("pid ", pid, ": writing the instrumentation version"));
 }
 
-// 3.13: the thread's word with the version of `interpreter_word`.
+// 3.13 on: the thread's word with the version of `interpreter_word`.
 absl::StatusOr<Word> ThreadWord(const MemoryReader& memory, const Layout& layout, RemoteAddr thread,
                                 uint64_t interpreter_word) {
   const RemoteAddr addr = thread + layout.thread.eval_breaker;
@@ -48,17 +49,30 @@ absl::StatusOr<Word> ThreadWord(const MemoryReader& memory, const Layout& layout
   return Word{addr, (interpreter_word & ~kEvents) | (value & kEvents)};
 }
 
-// The words as they must be when the interpreters' versions are `step` ahead of now.
-absl::StatusOr<std::vector<Word>> WantedWords(const MemoryReader& memory,
-                                              const Interpreter& interpreter, uint64_t step) {
+constexpr uint64_t StepOf(const Layout& layout) {
+  return layout.thread.eval_breaker == kAbsent ? 1 : uint64_t{1} << kVersionShift;
+}
+
+absl::StatusOr<uint64_t> VersionWord(const MemoryReader& memory, const Interpreter& interpreter,
+                                     RemoteAddr state) {
+  return memory.ReadValue<uint64_t>(state +
+                                    interpreter.layout().interpreter.instrumentation_version);
+}
+
+using Chooses = std::function<bool(uint64_t version)>;
+
+// The words as they must be when the versions of the chosen interpreters are `step` ahead of now.
+absl::StatusOr<std::vector<Word>> WantedWords(
+    const MemoryReader& memory, const Interpreter& interpreter, uint64_t step,
+    const Chooses& chooses = [](uint64_t) { return true; }) {
   const Layout& layout = interpreter.layout();
   std::vector<Word> words;
   SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
                       ReadInterpreterStates(memory, interpreter));
   for (const InterpreterState& state : states) {
-    const RemoteAddr addr = state.addr + layout.interpreter.instrumentation_version;
-    SB_ASSIGN_OR_RETURN(uint64_t version, memory.ReadValue<uint64_t>(addr));
-    const Word own{addr, version + step};
+    SB_ASSIGN_OR_RETURN(uint64_t version, VersionWord(memory, interpreter, state.addr));
+    if (!chooses(version)) continue;
+    const Word own{state.addr + layout.interpreter.instrumentation_version, version + step};
     words.push_back(own);
     if (layout.thread.eval_breaker == kAbsent) continue;
     for (RemoteAddr thread : state.threads) {
@@ -89,14 +103,47 @@ bool PublishesToThreads(const Interpreter& interpreter) {
 
 absl::Status BumpInstrumentationVersion(pid_t pid, const MemoryReader& memory,
                                         const Interpreter& interpreter) {
-  const uint64_t step = PublishesToThreads(interpreter) ? uint64_t{1} << kVersionShift : 1;
-  SB_ASSIGN_OR_RETURN(std::vector<Word> words, WantedWords(memory, interpreter, step));
+  SB_ASSIGN_OR_RETURN(std::vector<Word> words,
+                      WantedWords(memory, interpreter, StepOf(interpreter.layout())));
   for (const Word& word : words) {
     if (word.value >> kVersionBits != 0) {
       return absl::ResourceExhaustedError(
           StrCat("the instrumentation version ", word.value, " of the interpreter is at its end"));
     }
   }
+  return WriteWords(pid, words);
+}
+
+absl::StatusOr<std::vector<RemoteAddr>> NewInterpreters(const MemoryReader& memory,
+                                                        const Interpreter& interpreter) {
+  std::vector<RemoteAddr> fresh;
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> list, ListInterpreters(memory, interpreter));
+  for (RemoteAddr state : list) {
+    SB_ASSIGN_OR_RETURN(uint64_t version, VersionWord(memory, interpreter, state));
+    if (version == 0) fresh.push_back(state);
+  }
+  return fresh;
+}
+
+absl::Status BumpUnusedInterpreters(const MemoryReader& memory, MemoryWriter& writer,
+                                    const Interpreter& interpreter) {
+  const Layout& layout = interpreter.layout();
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> fresh, NewInterpreters(memory, interpreter));
+  for (RemoteAddr state : fresh) {
+    SB_ASSIGN_OR_RETURN(const RemoteAddr thread,
+                        memory.ReadPointer(state + layout.interpreter.threads_head));
+    if (thread) continue;
+    SB_RETURN_IF_ERROR(
+        writer.WriteValue(state + layout.interpreter.instrumentation_version, StepOf(layout)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BumpNewInterpreters(pid_t pid, const MemoryReader& memory,
+                                 const Interpreter& interpreter) {
+  SB_ASSIGN_OR_RETURN(std::vector<Word> words,
+                      WantedWords(memory, interpreter, StepOf(interpreter.layout()),
+                                  [](uint64_t version) { return version == 0; }));
   return WriteWords(pid, words);
 }
 

@@ -21,8 +21,11 @@ class ArmingTest : public testing::TestWithParam<int> {
   FakePython python{GetParam()};
   FakeMemory& memory = python.memory();
 
+  Entries entries = Entries::kStart;
+
   ArmingDecision Decide(RemoteAddr code, bool introduced = false) {
-    const auto decision = DecideArming(memory, python.interpreter(), python.Head(code), introduced);
+    const auto decision =
+        DecideArming(memory, python.interpreter(), python.Head(code), entries, introduced);
     EXPECT_TRUE(decision.ok()) << decision.status();
     return decision.value_or(ArmingDecision{});
   }
@@ -34,12 +37,17 @@ class ArmingTest : public testing::TestWithParam<int> {
     EXPECT_EQ(decision.kind, Kind::kBlocked);
     EXPECT_THAT(decision.why, HasSubstr(why));
   }
+  static ArmedField Only(const ArmingDecision& decision) {
+    EXPECT_EQ(decision.fields.size(), 1u);
+    return decision.fields.empty() ? ArmedField{} : decision.fields.front();
+  }
   // Decides, writes as the session does, and returns what was written.
   ArmedField Arm(RemoteAddr code) {
     const ArmingDecision decision = Decide(code, /*introduced=*/true);
     EXPECT_EQ(decision.kind, Kind::kWrite) << decision.why;
-    EXPECT_TRUE(WriteField(memory, decision.field, decision.field.armed).ok());
-    return decision.field;
+    const ArmedField field = Only(decision);
+    EXPECT_TRUE(WriteField(memory, field, field.armed).ok());
+    return field;
   }
 };
 
@@ -67,7 +75,7 @@ TEST_P(OpcacheFlagTest, HotCodeIsArmed) {
   const RemoteAddr code = CodeWithFlag(kOpcacheLimit);
   const ArmingDecision decision = Decide(code);
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field, (ArmedField{.code = code,
+  EXPECT_EQ(Only(decision), (ArmedField{.code = code,
                                         .field = code + python.layout().code.co_opcache_flag,
                                         .size = 4,
                                         .original = kOpcacheLimit,
@@ -78,7 +86,7 @@ TEST_P(OpcacheFlagTest, HotCodeIsArmed) {
 TEST_P(OpcacheFlagTest, ArmedCodeOfAKilledDaemonIsAdopted) {
   const ArmingDecision decision = Decide(CodeWithFlag(kArmedFlag + 4711));
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field.original, kOpcacheLimit) << "not the negative value that was found";
+  EXPECT_EQ(Only(decision).original, kOpcacheLimit) << "not the negative value that was found";
 }
 
 TEST_P(OpcacheFlagTest, AFlagThatCPythonNeverWrites) {
@@ -121,7 +129,7 @@ TEST_P(ResumeQuickTest, QuickenedCodeIsArmed) {
   const RemoteAddr code = NewCode(kQuick, 0);
   const ArmingDecision decision = Decide(code);
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field, (ArmedField{.code = code,
+  EXPECT_EQ(Only(decision), (ArmedField{.code = code,
                                         .field = python.Head(code).unit,
                                         .size = 1,
                                         .original = kQuick,
@@ -137,7 +145,7 @@ TEST_P(ResumeQuickTest, ColdCodeComesByItself) {
 TEST_P(ResumeQuickTest, ArmedCodeOfAKilledDaemonIsAdopted) {
   const ArmingDecision decision = Decide(NewCode(kResume, 0));
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field.original, kQuick);
+  EXPECT_EQ(Only(decision).original, kQuick);
 }
 
 TEST_P(ResumeQuickTest, AnythingElseIsBlocked) {
@@ -181,17 +189,17 @@ class InstrumentedResumeTest : public ArmingTest {
     memory.Put(data + python.layout().monitoring_py_start_tools, tools);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Versions, InstrumentedResumeTest, testing::Values(12, 13));
+INSTANTIATE_TEST_SUITE_P(Versions, InstrumentedResumeTest, testing::Values(12, 13, 14, 15));
 
 class ResumeCheckTest : public InstrumentedResumeTest {};
-INSTANTIATE_TEST_SUITE_P(Versions, ResumeCheckTest, testing::Values(13));
+INSTANTIATE_TEST_SUITE_P(Versions, ResumeCheckTest, testing::Values(13, 14, 15));
 
 TEST_P(InstrumentedResumeTest, OnlyIntroducedCodeIsArmed) {
   const RemoteAddr code = NewCode(resume);
   EXPECT_EQ(Decide(code, /*introduced=*/false).kind, Kind::kLater);
   const ArmingDecision decision = Decide(code, /*introduced=*/true);
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field, (ArmedField{.code = code,
+  EXPECT_EQ(Only(decision), (ArmedField{.code = code,
                                         .field = python.Head(code).unit,
                                         .size = 1,
                                         .original = resume,
@@ -203,14 +211,14 @@ TEST_P(ResumeCheckTest, SpecialisedCodeGoesBackToThePlainForm) {
   const auto check = static_cast<uint8_t>(python.layout().opcode.resume_other);
   const ArmingDecision decision = Decide(NewCode(check), true);
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field.original, resume);
+  EXPECT_EQ(Only(decision).original, resume);
 }
 
 TEST_P(InstrumentedResumeTest, InstrumentedCodeIsAdopted) {
   const ArmingDecision decision = Decide(NewCode(instrumented), true);
   EXPECT_EQ(decision.kind, Kind::kWrite);
-  EXPECT_EQ(decision.field.original, resume);
-  EXPECT_EQ(decision.field.armed, instrumented);
+  EXPECT_EQ(Only(decision).original, resume);
+  EXPECT_EQ(Only(decision).armed, instrumented);
 }
 
 TEST_P(InstrumentedResumeTest, AToolThatWatchesStartsBlocks) {
@@ -245,6 +253,103 @@ TEST_P(InstrumentedResumeTest, InstrumentationThatAToolTookOutIsNotOurs) {
   const ArmedField armed = Arm(code);
   memory.Put(python.Head(code).unit, resume);
   EXPECT_FALSE(Undo(armed).write);
+}
+
+// ---- 3.11 on: where a frame is resumed ----
+
+class ResumptionsTest : public ArmingTest {
+ protected:
+  const bool quick = python.layout().arming == ArmingKind::kResumeQuick;
+  const uint8_t resume = static_cast<uint8_t>(python.layout().opcode.resume);
+  // As it stands in warm code, and armed.
+  const uint8_t plain = quick ? uint8_t{150} : resume;
+  const uint8_t mark =
+      quick ? resume : static_cast<uint8_t>(python.layout().opcode.instrumented_resume);
+  RemoteAddr code;
+  CodeHead head;
+  RemoteAddr resumption;
+
+  void SetUp() override {
+    entries = Entries::kAll;
+    code = python.NewCode({.flags = kCoOptimized | kCoResumable, .opcode = plain});
+    const auto& at = python.layout().code;
+    if (at.co_monitoring != kAbsent) memory.Put(code + at.co_monitoring, python.Allocate(64));
+    head = python.Head(code);
+    // RESUME with its cache, if it has one; YIELD_VALUE; RESUME with its cache.
+    const int64_t length = python.layout().minor >= 15 ? 4 : 2;
+    resumption = head.unit + length + 2;
+    Put(head.unit + length, static_cast<uint8_t>(python.layout().opcode.yield_value), 1);
+    Put(resumption, plain, 1);
+    memory.Put(code + kVarSize,
+               (static_cast<int64_t>(resumption.value - head.unit.value) + length) / 2);
+  }
+  void Put(RemoteAddr addr, uint8_t opcode, uint8_t oparg) {
+    memory.Put(addr, opcode);
+    memory.Put(addr + 1, oparg);
+  }
+  void SetResumeTools(uint8_t tools) {
+    const RemoteAddr data = *memory.ReadPointer(code + python.layout().code.co_monitoring);
+    memory.Put(data + python.layout().monitoring_py_start_tools + 1, tools);
+  }
+  std::vector<RemoteAddr> Armed() {
+    std::vector<RemoteAddr> addrs;
+    for (const ArmedField& field : Decide(code, true).fields) addrs.push_back(field.field);
+    return addrs;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, ResumptionsTest, testing::Values(11, 12, 13, 14, 15));
+
+TEST_P(ResumptionsTest, AreArmedBesideTheStart) {
+  const ArmingDecision decision = Decide(code, true);
+  EXPECT_EQ(decision.why, "");
+  ASSERT_EQ(decision.fields.size(), 2u);
+  EXPECT_EQ(decision.fields[0].field, head.unit);
+  EXPECT_EQ(decision.fields[1], (ArmedField{.code = code,
+                                            .field = resumption,
+                                            .size = 1,
+                                            .original = plain,
+                                            .armed = mark,
+                                            .fingerprint = head.fingerprint}));
+}
+
+TEST_P(ResumptionsTest, OnlyWhereTheyAreWanted) {
+  entries = Entries::kStart;
+  EXPECT_EQ(Armed(), std::vector{head.unit});
+}
+
+TEST_P(ResumptionsTest, CodeThatCannotBeFollowedIsArmedAtItsStart) {
+  Put(resumption + -2, UnusedOpcodes(python.layout().minor)[0], 0);
+  const ArmingDecision decision = Decide(code, true);
+  EXPECT_EQ(Only(decision).field, head.unit);
+  EXPECT_THAT(decision.why, HasSubstr("counted at its start only"));
+}
+
+TEST_P(ResumptionsTest, GoBack) {
+  const ArmedField field = Decide(code, true).fields.at(1);
+  ASSERT_TRUE(WriteField(memory, field, field.armed).ok());
+  EXPECT_TRUE(Undo(field).write) << Undo(field).why_not;
+  ASSERT_TRUE(WriteField(memory, field, field.original).ok());
+  EXPECT_EQ(Undo(field).why_not, "changed back already");
+}
+
+TEST_P(ResumptionsTest, AnotherUnitIsLeftAlone) {
+  ArmedField field = Decide(code, true).fields.at(1);
+  Put(resumption, mark, 1);
+  Put(resumption + -2, 100, 0);  // no yield before it
+  EXPECT_EQ(Undo(field).why_not, "another code object is at its address");
+  field.field = resumption + 1024;
+  EXPECT_EQ(Undo(field).why_not, "another code object is at its address");
+}
+
+TEST_P(ResumptionsTest, AToolThatWatchesResumptionsHasThemToItself) {
+  if (quick) return;  // no tools on 3.11
+  const ArmedField field = Decide(code, true).fields.at(1);
+  SetResumeTools(1);
+  const ArmingDecision decision = Decide(code, true);
+  EXPECT_EQ(Only(decision).field, head.unit);
+  EXPECT_THAT(decision.why, HasSubstr("sys.monitoring tool"));
+  Put(resumption, mark, 1);
+  EXPECT_THAT(Undo(field).why_not, HasSubstr("tool"));
 }
 
 // ---- Every version: what is no longer there is left alone ----

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "daemon/base/str_cat.h"
+#include "tests/fakes/temp_dir.h"
 
 namespace sbump {
 namespace {
@@ -44,11 +45,6 @@ std::string ArmLine(uint64_t code) {
 
 class JournalTest : public testing::Test {
  protected:
-  JournalTest() : state_dir_(StrCat(testing::TempDir(), "/journal_test.XXXXXX")) {
-    if (mkdtemp(state_dir_.data()) == nullptr) abort();
-  }
-  ~JournalTest() override { std::filesystem::remove_all(state_dir_); }
-
   absl::StatusOr<Journal> Create() { return Journal::Create(state_dir_, kTarget); }
   static std::string TextOf(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -65,7 +61,8 @@ class JournalTest : public testing::Test {
   const std::string& state_dir() const { return state_dir_; }
 
  private:
-  std::string state_dir_;
+  const TempDir temp_dir_{"journal"};
+  const std::string state_dir_ = temp_dir_.path();
 };
 
 TEST_F(JournalTest, WhatIsWrittenIsRead) {
@@ -87,6 +84,25 @@ TEST_F(JournalTest, WhatIsWrittenIsRead) {
   EXPECT_FALSE(contents.bump_begun);
 }
 
+TEST_F(JournalTest, ProbesOnNativeFunctionsStayThroughAShorterJournal) {
+  const PlacedProbe probe{
+      .address = {0x7f0000001000}, .device = 2049, .inode = 77, .file_offset = 0x1139};
+  auto journal = Create();
+  ASSERT_TRUE(journal->WillProbe({probe}).ok());
+  ASSERT_TRUE(journal->WillProbe({probe}).ok());  // once more is once
+  EXPECT_THAT(Reread(*journal).probes, ElementsAre(probe));
+  EXPECT_EQ(Reread(*journal).bad_lines, 0);
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
+    journal->Died({0x1000});
+  }
+  const auto long_size = std::filesystem::file_size(journal->path());
+  journal->Tidy();
+  EXPECT_LT(std::filesystem::file_size(journal->path()), long_size);
+  EXPECT_THAT(Reread(*journal).probes, ElementsAre(probe));
+  EXPECT_EQ(Journal::Parse(StrCat(kHeader, "probe address=0x10 inode=1\n"))->bad_lines, 1);
+}
+
 TEST_F(JournalTest, TheDeadAreForgotten) {
   auto journal = Create();
   ASSERT_TRUE(journal->WillArm({Field(0x1000), Field(0x2000)}).ok());
@@ -102,6 +118,21 @@ TEST_F(JournalTest, AnAddressThatIsUsedAgain) {
   ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
   ASSERT_TRUE(journal->WillArm({second}).ok());
   EXPECT_THAT(Reread(*journal).fields, ElementsAre(second));
+}
+
+TEST_F(JournalTest, SeveralFieldsOfACodeObject) {
+  auto journal = Create();
+  ArmedField second = Field(0x1000), later = Field(0x1000);
+  second.field = {0x1234};
+  later.fingerprint = 1;
+  ASSERT_TRUE(journal->WillArm({Field(0x1000), second, Field(0x2000)}).ok());
+  ASSERT_TRUE(journal->WillArm({Field(0x1000), second}).ok());
+  EXPECT_THAT(Reread(*journal).fields, UnorderedElementsAre(Field(0x1000), second, Field(0x2000)));
+  ASSERT_TRUE(
+      journal->WillArm({later}).ok());  // another object there: nothing is left of the first
+  EXPECT_THAT(Reread(*journal).fields, UnorderedElementsAre(later, Field(0x2000)));
+  journal->Died({0x1000});
+  EXPECT_THAT(Reread(*journal).fields, ElementsAre(Field(0x2000)));
 }
 
 TEST_F(JournalTest, ABumpThatMayBeHalfDone) {
@@ -290,6 +321,13 @@ TEST(JournalTextTest, BrokenLinesAreLeftOutAndCounted) {
     EXPECT_THAT(contents->fields, SizeIs(1)) << line;
     EXPECT_EQ(contents->bad_lines, 1) << line;
   }
+}
+
+TEST(JournalTextTest, DeathAtTheLastAddress) {
+  const auto contents =
+      Journal::Parse(StrCat(kHeader, ArmLine(0x9000), "dead code=0xffffffffffffffff\n"));
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_THAT(contents->fields, SizeIs(1));
 }
 
 TEST(JournalTextTest, ALongJournalIsReadInOnePass) {

@@ -59,7 +59,28 @@ class VersionBumpTest : public testing::TestWithParam<int> {
     if (has_thread_words) python.memory().Put(BreakerOf(thread), word);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Versions, VersionBumpTest, testing::Values(12, 13));
+INSTANTIATE_TEST_SUITE_P(Versions, VersionBumpTest, testing::Values(12, 13, 14, 15));
+
+TEST_P(VersionBumpTest, OneThatIsBeingMadeHasNoThreadYet) {
+  const RemoteAddr unused = python.AddInterpreter();
+  const RemoteAddr used = python.AddInterpreter();
+  const RemoteAddr its_thread = python.AddThread(used);
+  SetVersion(python.main_interpreter(), 3 * step);
+  InThisProcess process(python.memory());
+  RemoteMemory& memory = process.memory();
+  EXPECT_EQ(NewInterpreters(memory, python.interpreter())->size(), 2u);
+  ASSERT_TRUE(BumpUnusedInterpreters(memory, memory, python.interpreter()).ok());
+  EXPECT_EQ(process.WordAt(VersionOf(unused)), step);
+  EXPECT_EQ(process.WordAt(VersionOf(used)), 0u);
+  ASSERT_TRUE(BumpNewInterpreters(getpid(), memory, python.interpreter()).ok());
+  EXPECT_EQ(process.WordAt(VersionOf(unused)), step);
+  EXPECT_EQ(process.WordAt(VersionOf(used)), step);
+  EXPECT_EQ(process.WordAt(VersionOf(python.main_interpreter())), 3 * step);
+  if (has_thread_words) {
+    EXPECT_EQ(process.WordAt(BreakerOf(its_thread)), step);
+  }
+  EXPECT_TRUE(NewInterpreters(memory, python.interpreter())->empty());
+}
 
 TEST_P(VersionBumpTest, EveryInterpreterAndThreadIsOneAhead) {
   const RemoteAddr second = python.AddInterpreter();

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What cannot match: most code is none of the session's business, and need not wait for the daemon
+ * to say so.
+ */
+#ifndef SBUMP_BPF_WANTED_BPF_H_
+#define SBUMP_BPF_WANTED_BPF_H_
+
+#include "bpf/session.bpf.h"
+#include "bpf/shared/text.h"
+#include "bpf/thread_state.bpf.h"
+
+/* Files (sb_text_hash of co_filename) that no pattern takes under any name. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 65536);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64);
+  __type(value, __u8);
+} unwanted_files SEC(".maps");
+
+/* With control.filters_names: the only names (sb_text_hash) that some pattern takes. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 131072);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64);
+  __type(value, __u8);
+} wanted_names SEC(".maps");
+
+struct text {
+  __u64 words[SB_TEXT_WORDS];
+  __u64 length;
+};
+
+/* PyASCIIObject: length, hash, state; the bits of `state`: Include/cpython/unicodeobject.h. */
+struct str_head {
+  __u64 length;
+  __u64 hash;
+  __u32 state;
+  __u32 pad;
+};
+#define OB_TYPE_OFFSET 8
+#define STR_HEAD_OFFSET 16
+#define STR_COMPACT_ASCII ((1u << 5) | (1u << 6))
+
+/* The hash of the str that the pointer at `field` points to; 0 where the daemon has to read it. */
+static __noinline __u64 hash_of_str_at(__u64 field) {
+  struct str_head head;
+  struct text text = {};
+  __u64 str, length;
+
+  if (!read_user(&str, sizeof(str), field) ||
+      !read_user(&head, sizeof(head), str + STR_HEAD_OFFSET + config.head_shift) ||
+      (head.state & STR_COMPACT_ASCII) != STR_COMPACT_ASCII)
+    return 0;
+  length = head.length;
+  if (length == 0 || length > SB_TEXT_BYTES) return 0;
+  if (!read_user(text.words, length, str + config.ascii_data)) return 0;
+  return sb_text_hash(text.words, length);
+}
+
+/* A module's own code runs once, and tells under which name its file is imported. */
+static __always_inline bool can_match(__u64 code) {
+  __u64 name = hash_of_str_at(code + config.code_name);
+  __u64 file;
+
+  if (name == 0 || (name == config.module_code_name && control.asks_modules)) return true;
+  if (control.filters_names && !bpf_map_lookup_elem(&wanted_names, &name)) return false;
+  file = hash_of_str_at(code + config.co_filename);
+  return file == 0 || !bpf_map_lookup_elem(&unwanted_files, &file);
+}
+
+#endif /* SBUMP_BPF_WANTED_BPF_H_ */
