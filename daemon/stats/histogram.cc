@@ -14,6 +14,11 @@ void OvershootHistogram::Add(uint64_t ns) {
   ++total_;
 }
 
+void OvershootHistogram::Add(const OvershootHistogram& other) {
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  total_ += other.total_;
+}
+
 uint64_t OvershootHistogram::At(double fraction) const {
   uint64_t rank = static_cast<uint64_t>(fraction * static_cast<double>(total_));
   for (uint32_t i = 0; i < SB_OVERSHOOT_BUCKETS; ++i) {

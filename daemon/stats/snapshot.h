@@ -1,11 +1,15 @@
-// What a session looks like at one moment, as plain values: what `rpc` turns into messages.
+// What a session and each of its processes look like at one moment, as plain values: what `rpc`
+// turns into messages.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "bpf/shared/slot.h"
 
 namespace sbump {
 
@@ -17,12 +21,23 @@ struct ProcessInfo {
   uint64_t start_ticks = 0;
   std::string exe;
   std::string python_version;
+  std::string python_build;  // "free-threaded", or empty
   std::string strategy;
   std::string interpreter;
   std::string build_id;
 };
 
 inline constexpr size_t kNoPattern = static_cast<size_t>(-1);
+
+// Where the calls of a native function are seen.
+struct NativeRowInfo {
+  uint64_t vaddr = 0;  // in its file
+  uint64_t file_offset = 0;
+  uint64_t entry_vaddr = 0;
+  std::string instruction;
+  bool emulated = false;
+  uint64_t hit_cost_ns = 0;
+};
 
 // What changes only with the targets.
 struct RowInfo {
@@ -33,6 +48,7 @@ struct RowInfo {
   uint32_t first_line = 0;
   std::string qualname_source;
   std::vector<std::string> module_names;
+  std::optional<NativeRowInfo> native;  // of a native function
 };
 
 struct OvershootPercentiles {
@@ -65,11 +81,15 @@ struct NearMissText {
   std::string reason;
 };
 
+class OvershootHistogram;
+
 struct PatternCounters {
   std::string pattern;
   PatternStatus status = PatternStatus::kNoMatch;
-  uint64_t rows = 0;  // that it matches, its own or not
-  RowCounters total;  // of the rows that it owns
+  uint64_t rows = 0;                                    // that it matches, its own or not
+  uint64_t calls = 0;                                   // of these
+  RowCounters total;                                    // of the rows that it owns
+  std::shared_ptr<const OvershootHistogram> overshoot;  // of these; null: no delayed calls
   std::vector<NearMissText> near_misses;
   uint64_t delay_ns = 0;
   uint64_t every = 0;
@@ -110,10 +130,14 @@ struct SkippedCount {
 
 using Rows = std::vector<std::shared_ptr<const RowInfo>>;
 
+// Of one process.
 struct Snapshot {
-  std::string session_id;
+  size_t number = 0;  // of the session's processes: stays with it
   SessionState state = SessionState::kAttaching;
   ProcessInfo process;
+  // How it came into the session: empty for one that was asked for.
+  std::string joined;  // "forked by pid 77; held before its first call"
+  int parent_pid = 0;  // of one that was followed
   Rows rows;
   std::vector<RowCounters> counters;  // counters[i] belongs to rows[i]
   std::vector<PatternCounters> patterns;
@@ -125,6 +149,28 @@ struct Snapshot {
   uint64_t missed_calls = 0;  // that could not be attributed to any row
   uint64_t unix_ns = 0;
   uint64_t monotonic_ns = 0;  // taken at the same moment: turns the hits' times into times of day
+  uint64_t delay_ns = 0;
+  uint64_t trap_cost_ns = 0;
+  // Of all delayed calls: bpf/shared/slot.h says where each bucket begins.
+  std::array<uint64_t, SB_OVERSHOOT_BUCKETS> overshoot_buckets{};
+  std::shared_ptr<const SessionEnd> end;  // only in the last one
+};
+
+// Of the whole session. A process that ended stays, with its last snapshot.
+struct SessionSnapshot {
+  std::string session_id;
+  SessionState state = SessionState::kAttaching;
+  std::vector<std::shared_ptr<const Snapshot>> processes;  // in the order in which they came
+  // Over all processes.
+  std::vector<PatternCounters> patterns;
+  SessionTimes times;
+  std::vector<SkippedCount> skipped;
+  std::vector<std::string> warnings;
+  bool inexact = false;
+  uint64_t missed_calls = 0;
+
+  std::string progress;
+  uint64_t unix_ns = 0;
   uint64_t delay_ns = 0;
   uint64_t trap_cost_ns = 0;
   std::shared_ptr<const SessionEnd> end;  // only in the last one

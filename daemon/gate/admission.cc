@@ -1,0 +1,244 @@
+#include "daemon/gate/admission.h"
+
+#include <algorithm>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/gate/facts.h"
+#include "daemon/gate/gate.h"
+
+namespace sbump {
+namespace {
+
+SessionSums SumsOf(const SessionSnapshot& snapshot) {
+  SessionSums sums;
+  uint64_t requested_ns = 0;
+  for (const auto& process : snapshot.processes) {
+    for (const RowCounters& row : process->counters) {
+      sums.calls += row.calls;
+      sums.delayed_calls += row.delayed_calls;
+      sums.injected_delay_ns += row.injected_delay_ns;
+      requested_ns += row.requested_delay_ns;
+    }
+    for (size_t i = 0; i < sums.overshoot.size(); ++i)
+      sums.overshoot[i] += process->overshoot_buckets[i];
+  }
+  if (sums.injected_delay_ns > requested_ns)
+    sums.overshoot_ns = sums.injected_delay_ns - requested_ns;
+  return sums;
+}
+
+AuditTotals TotalsOf(const Snapshot& process) {
+  AuditTotals totals;
+  for (const RowCounters& row : process.counters) {
+    totals.calls += row.calls;
+    totals.delayed_calls += row.delayed_calls;
+    totals.requested_delay_ns += row.requested_delay_ns;
+    totals.injected_delay_ns += row.injected_delay_ns;
+  }
+  return totals;
+}
+
+// What became of targets[i]; null where the session ended before it was in. A process that executed
+// another program is a target again, and has another snapshot.
+const Snapshot* SnapshotOf(const SessionSnapshot& session, const std::vector<TargetFacts>& targets,
+                           size_t i) {
+  const auto is_it = [&](pid_t pid, uint64_t start_ticks) {
+    return pid == targets[i].pid && start_ticks == targets[i].start_ticks;
+  };
+  auto before = std::count_if(targets.begin(), targets.begin() + static_cast<ptrdiff_t>(i),
+                              [&](const TargetFacts& t) { return is_it(t.pid, t.start_ticks); });
+  for (const auto& process : session.processes) {
+    if (is_it(process->process.pid, process->process.start_ticks) && before-- == 0)
+      return process.get();
+  }
+  return nullptr;
+}
+
+bool IsClean(const DetachProof& proof) {
+  return proof.links_left + proof.fields_left + proof.text_bytes_changed == 0;
+}
+
+// The label of a counter: of few values.
+std::string_view KindOfEnd(const absl::Status& status, std::string_view reason) {
+  if (!status.ok()) return "failed";
+  for (const std::string_view known :
+       {"client gone", "detached", "duration over", "ttl over", "target exited",
+        "target called exec", "daemon shutting down"}) {
+    if (reason == known) return known;
+  }
+  if (reason.starts_with("policy:")) return "limit";
+  if (reason.starts_with("revoked")) return "revoked";
+  return "other";
+}
+
+}  // namespace
+
+uint64_t LargestDelayNs(const TargetRules& rules) {
+  uint64_t largest_ns = rules.dose.delay_ns;
+  for (size_t i = 0; i < rules.targets->patterns().size(); ++i)
+    largest_ns = std::max(largest_ns, rules.DoseOf(i).delay_ns);
+  for (const NativePattern& pattern : *rules.natives)
+    largest_ns = std::max(largest_ns, rules.DoseOf(pattern).delay_ns);
+  return largest_ns;
+}
+
+// What a change leaves as it was is within the limits already.
+uint64_t LargestDelayNs(const RulesChange& change) {
+  uint64_t largest_ns = change.delay_ns.value_or(0);
+  if (change.natives != nullptr) {
+    for (const NativePattern& pattern : *change.natives)
+      largest_ns = std::max(largest_ns, pattern.overrides.delay_ns.value_or(0));
+  }
+  if (change.targets == nullptr) return largest_ns;
+  for (const Pattern& pattern : change.targets->patterns())
+    largest_ns = std::max(largest_ns, pattern.delay_ns.value_or(0));
+  return largest_ns;
+}
+
+Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)
+    : gate_(gate),
+      caller_(std::move(caller)),
+      rules_(spec.rules),
+      ttl_ns_(spec.ttl_ns),
+      max_stop_ns_(spec.max_stop_ns) {}
+
+std::string Admission::session_id() const {
+  std::lock_guard lock(mutex_);
+  return session_id_;
+}
+
+std::vector<TargetFacts> Admission::targets() const {
+  std::lock_guard lock(mutex_);
+  return targets_;
+}
+
+void Admission::Began(const std::shared_ptr<Session>& session) {
+  std::string reason;
+  {
+    std::lock_guard lock(mutex_);
+    session_ = session;
+    session_id_ = session->id();
+    reason = stop_reason_;
+  }
+  if (!reason.empty()) session->Stop(reason);
+}
+
+void Admission::Stop(const std::string& reason) {
+  std::shared_ptr<Session> session;
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_reason_.empty()) stop_reason_ = reason;
+    session = session_.lock();
+  }
+  if (session != nullptr) session->Stop(reason);
+}
+
+absl::Status Admission::OnTarget(const TargetProcess& process, const std::string& session_id) {
+  SB_ASSIGN_OR_RETURN(TargetFacts facts, ReadFacts(process));
+  const AccessRequest request{.action = Action::kAttach,
+                              .target = &facts,
+                              .delay_ns = LargestDelayNs(rules_),
+                              .ttl_ns = ttl_ns_,
+                              .max_stop_ns = max_stop_ns_};
+  SB_RETURN_IF_ERROR(gate_.Allow(caller_, request));
+  {
+    // A program that was just executed is tried again until it has an interpreter: one record.
+    std::lock_guard lock(mutex_);
+    if (std::find(targets_.begin(), targets_.end(), facts) != targets_.end())
+      return absl::OkStatus();
+  }
+  AuditRecord record{.event = "attach",
+                     .caller = caller_,
+                     .session = session_id,
+                     .target = facts,
+                     .delay_ns = rules_.dose.delay_ns,
+                     .ttl_ns = ttl_ns_};
+  for (size_t i = 0; i < rules_.targets->patterns().size(); ++i) {
+    const Dose dose = rules_.DoseOf(i);
+    record.rules.push_back({rules_.targets->patterns()[i].text, dose.delay_ns, dose.every});
+  }
+  for (const NativePattern& pattern : *rules_.natives) {
+    const Dose dose = rules_.DoseOf(pattern);
+    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
+  }
+  for (const Pattern& pattern : rules_.targets->excludes()) record.exclude.push_back(pattern.text);
+  SB_RETURN_IF_ERROR(gate_.Record(record));
+  std::lock_guard lock(mutex_);
+  session_id_ = session_id;
+  targets_.push_back(std::move(facts));
+  return absl::OkStatus();
+}
+
+void Admission::OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot) {
+  const SessionSums now = SumsOf(*snapshot);
+  {
+    std::lock_guard lock(mutex_);
+    snapshot_ = snapshot;
+    session_id_ = snapshot->session_id;
+    gate_.meters_.Add(std::exchange(counted_, now), now);
+  }
+  if (snapshot->state == SessionState::kActive) JudgeDuty();
+}
+
+void Admission::JudgeDuty() {
+  const std::shared_ptr<const Policy> policy = gate_.policy();
+  const Grant* grant = policy->GrantOf(caller_);
+  if (grant == nullptr || !grant->limits.max_duty) return;
+  std::optional<double> duty;
+  {
+    std::lock_guard lock(mutex_);
+    duty = duty_.Add(MonotonicNs(), counted_.injected_delay_ns);
+  }
+  if (!duty || *duty <= *grant->limits.max_duty) return;
+  const auto percent = [](double share) { return static_cast<uint64_t>(100 * share + 0.5); };
+  gate_.meters_.CountRefusal(NameOf(RefusalReason::kDuty));
+  // Not from here: the session holds its lock while it calls.
+  gate_.post_([weak = weak_from_this(),
+               reason = StrCat("policy: the session injected ", percent(*duty),
+                               " % of the time, and the most is ", percent(*grant->limits.max_duty),
+                               " % (", grant->source, ")")] {
+    if (const auto self = weak.lock()) self->Stop(reason);
+  });
+}
+
+uint64_t Admission::DelayNs() const {
+  std::lock_guard lock(mutex_);
+  if (snapshot_ == nullptr || snapshot_->patterns.empty()) return LargestDelayNs(rules_);
+  uint64_t largest_ns = 0;
+  for (const PatternCounters& pattern : snapshot_->patterns)
+    largest_ns = std::max(largest_ns, pattern.delay_ns);
+  return largest_ns;
+}
+
+void Admission::Ended(const absl::Status& status) {
+  gate_.Forget(*this);
+  std::string reason(status.message());
+  std::vector<AuditRecord> records;
+  {
+    std::lock_guard lock(mutex_);
+    if (snapshot_ != nullptr && snapshot_->end != nullptr) reason = snapshot_->end->reason;
+    // Before a process was authorised there is nothing to record: the refusal has been.
+    for (size_t i = 0; i < targets_.size(); ++i) records.push_back(EndOf(i, reason, status.ok()));
+  }
+  gate_.meters_.CountEnd(KindOfEnd(status, reason));
+  for (const AuditRecord& record : records) gate_.Record(record).IgnoreError();
+}
+
+AuditRecord Admission::EndOf(size_t i, const std::string& reason, bool attached) const {
+  AuditRecord record{.event = "end",
+                     .caller = caller_,
+                     .session = session_id_,
+                     .target = targets_[i],
+                     .reason = reason};
+  const Snapshot* process = snapshot_ == nullptr ? nullptr : SnapshotOf(*snapshot_, targets_, i);
+  if (process == nullptr) return record;
+  record.totals = TotalsOf(*process);
+  record.delay_ns = process->delay_ns;
+  if (process->end == nullptr) return record;
+  record.reason = process->end->reason;
+  if (attached) record.clean = IsClean(process->end->proof);
+  return record;
+}
+
+}  // namespace sbump

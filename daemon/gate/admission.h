@@ -1,0 +1,72 @@
+// One session's leave to run: whose it is, what it may touch, and what it has done. It ends the
+// session when that leave is over.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "daemon/audit/audit_log.h"
+#include "daemon/base/status.h"
+#include "daemon/metrics/meters.h"
+#include "daemon/policy/caller.h"
+#include "daemon/policy/policy.h"
+#include "daemon/policy/target_facts.h"
+#include "daemon/session/session.h"
+#include "daemon/stats/rate_meter.h"
+#include "daemon/stats/snapshot.h"
+
+namespace sbump {
+
+class Gate;
+
+// From any thread. The gate outlives it.
+class Admission : public std::enable_shared_from_this<Admission> {
+ public:
+  Admission(Gate& gate, Caller caller, const AttachSpec& spec);
+
+  // The session that was begun.
+  void Began(const std::shared_ptr<Session>& session);
+  // From the session's sink: counts, and ends a session that injects too much. Does not block.
+  void OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot);
+  // Once, when the session is over: writes a record of each of its processes.
+  void Ended(const absl::Status& status);
+
+  const Caller& caller() const { return caller_; }
+  std::string session_id() const;
+  std::vector<TargetFacts> targets() const;
+
+ private:
+  friend class Gate;
+
+  // May the session touch this process? Called when it is open.
+  absl::Status OnTarget(const TargetProcess& process, const std::string& session_id);
+  // Holding mutex_: of targets_[i].
+  AuditRecord EndOf(size_t i, const std::string& reason, bool attached) const;
+  void Stop(const std::string& reason);
+  void JudgeDuty();
+  // The largest dose in force.
+  uint64_t DelayNs() const;
+
+  Gate& gate_;
+  const Caller caller_;
+  const TargetRules rules_;  // as they were at the beginning
+  const uint64_t ttl_ns_;
+  const uint64_t max_stop_ns_;
+
+  mutable std::mutex mutex_;
+  std::string session_id_;            // guarded by mutex_
+  std::weak_ptr<Session> session_;    // guarded by mutex_
+  std::string stop_reason_;           // guarded by mutex_: from before session_ was known
+  std::vector<TargetFacts> targets_;  // guarded by mutex_
+  std::shared_ptr<const SessionSnapshot> snapshot_;  // guarded by mutex_
+  SessionSums counted_;                              // guarded by mutex_
+  RateMeter duty_;                                   // guarded by mutex_
+};
+
+// The largest delay of any pattern.
+uint64_t LargestDelayNs(const TargetRules& rules);
+uint64_t LargestDelayNs(const RulesChange& change);
+
+}  // namespace sbump

@@ -1,0 +1,291 @@
+#include "daemon/gate/gate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "daemon/base/log.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/gate/facts.h"
+#include "daemon/policy/policy_file.h"
+
+namespace sbump {
+namespace {
+
+absl::StatusOr<std::shared_ptr<const Policy>> MakePolicy(const std::string& file) {
+  if (file.empty()) return std::make_shared<const Policy>(Policy::RootAlone(geteuid()));
+  SB_ASSIGN_OR_RETURN(Policy policy, LoadPolicy(file));
+  return std::make_shared<const Policy>(std::move(policy));
+}
+
+std::vector<AuditRule> RulesToRecord(const TargetList* targets, const Dose& dose) {
+  std::vector<AuditRule> rules;
+  if (targets == nullptr) return rules;
+  for (const Pattern& pattern : targets->patterns()) {
+    rules.push_back({pattern.text, pattern.delay_ns.value_or(dose.delay_ns),
+                     pattern.every.value_or(dose.every)});
+  }
+  return rules;
+}
+
+}  // namespace
+
+struct Gate::Watch {
+  Caller caller;
+  std::weak_ptr<Admission> admission;
+  std::function<void(absl::Status)> end;
+};
+
+absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Meters& meters,
+                                                 Post post) {
+  auto gate = std::unique_ptr<Gate>(new Gate(options, meters, std::move(post)));
+  SB_ASSIGN_OR_RETURN(gate->policy_, MakePolicy(options.policy_file));
+  if (!options.audit_file.empty()) {
+    SB_ASSIGN_OR_RETURN(gate->audit_, AuditLog::Open(options.audit_file));
+  }
+  return gate;
+}
+
+Gate::Gate(GateOptions options, Meters& meters, Post post)
+    : options_(std::move(options)), meters_(meters), post_(std::move(post)) {}
+
+std::shared_ptr<const Policy> Gate::policy() const {
+  std::lock_guard lock(mutex_);
+  return policy_;
+}
+
+std::shared_ptr<Admission> Gate::Find(const std::string& session_id) const {
+  std::lock_guard lock(mutex_);
+  for (const std::weak_ptr<Admission>& weak : admitted_) {
+    std::shared_ptr<Admission> admission = weak.lock();
+    if (admission != nullptr && admission->session_id() == session_id) return admission;
+  }
+  return nullptr;
+}
+
+// ---- Decisions ----
+
+absl::Status Gate::Allow(const Caller& caller, const AccessRequest& request) {
+  const std::optional<Refusal> refusal = Decide(*policy(), caller, request);
+  return refusal ? Refuse(caller, request, *refusal, "") : absl::OkStatus();
+}
+
+absl::Status Gate::AllowProcess(const Caller& caller, Action action, pid_t pid) {
+  SB_RETURN_IF_ERROR(Allow(caller, {.action = action}));
+  const absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
+  if (!process.ok()) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(*process));
+  return Allow(caller, {.action = action, .target = &facts});
+}
+
+// Every process of the session counts.
+std::optional<Refusal> Gate::DecideSession(const Policy& policy, const Caller& caller,
+                                           Action action, const Admission* admission,
+                                           uint64_t delay_ns) const {
+  AccessRequest request{.action = action, .delay_ns = delay_ns};
+  // A session of which nothing is known yet is somebody else's.
+  request.owner =
+      admission == nullptr ? "a caller who is not known yet" : OwnerKey(admission->caller());
+  if (auto refusal = Decide(policy, caller, request)) return refusal;
+  const std::vector<TargetFacts> targets =
+      admission == nullptr ? std::vector<TargetFacts>() : admission->targets();
+  const Grant& grant = *policy.GrantOf(caller);
+  if (targets.empty() && grant.limits.RestrictTargets() && *request.owner != OwnerKey(caller)) {
+    return Refusal{
+        RefusalReason::kTarget,
+        StrCat("policy: the processes of the session are not known yet (", grant.source, ")")};
+  }
+  for (const TargetFacts& target : targets) {
+    request.target = &target;
+    if (auto refusal = Decide(policy, caller, request)) return refusal;
+  }
+  return std::nullopt;
+}
+
+absl::Status Gate::AllowSession(const Caller& caller, Action action, const std::string& session_id,
+                                uint64_t delay_ns) {
+  const std::shared_ptr<Admission> admission = Find(session_id);
+  const auto refusal = DecideSession(*policy(), caller, action, admission.get(), delay_ns);
+  if (!refusal) return absl::OkStatus();
+  return Refuse(caller, {.action = action}, *refusal, session_id);
+}
+
+bool Gate::MaySee(const Caller& caller, const std::string& session_id) const {
+  return !DecideSession(*policy(), caller, Action::kWatch, Find(session_id).get(), 0);
+}
+
+bool Gate::MayEnd(const Caller& caller, const std::string& session_id) const {
+  return !DecideSession(*policy(), caller, Action::kDetach, Find(session_id).get(), 0);
+}
+
+std::string Gate::RoleOf(const Caller& caller) const {
+  const std::shared_ptr<const Policy> now = policy();
+  const Grant* grant = now->GrantOf(caller);
+  if (grant == nullptr) return "none";
+  return grant->role == Role::kOperator ? "operator" : "viewer";
+}
+
+absl::Status Gate::Refuse(const Caller& caller, const AccessRequest& request,
+                          const Refusal& refusal, const std::string& session_id) {
+  meters_.CountRefusal(NameOf(refusal.reason));
+  Log(LogLevel::kWarning, "refused", {{"caller", ToString(caller)}, {"why", refusal.words}});
+  AuditRecord record{.event = "refused",
+                     .caller = caller,
+                     .action = std::string(NameOf(request.action)),
+                     .session = session_id,
+                     .reason = refusal.words};
+  if (request.target != nullptr) record.target = *request.target;
+  // Refused it is, written or not: nobody waits for the disk.
+  post_([this, record = std::move(record)] { Record(record).IgnoreError(); });
+  return refusal.ToStatus();
+}
+
+absl::Status Gate::Record(const AuditRecord& record) {
+  if (audit_ == nullptr) return absl::OkStatus();
+  const absl::Status status = audit_->Write(record);
+  if (status.ok()) return status;
+  ++meters_.audit_failures;
+  Log(LogLevel::kError, "audit_failed",
+      {{"event", record.event}, {"why", ToStd(status.message())}});
+  return absl::ResourceExhaustedError(
+      StrCat(status.message(), ": without a record nothing is attached or changed"));
+}
+
+// ---- What is recorded ----
+
+absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_id,
+                              const RulesChange& change) {
+  AuditRecord record{.event = "update", .caller = caller, .session = session_id};
+  const Dose dose{.delay_ns = change.delay_ns.value_or(0), .every = change.every.value_or(1)};
+  record.rules = RulesToRecord(change.targets.get(), dose);
+  record.delay_ns = change.delay_ns;
+  return Record(record);
+}
+
+void Gate::NoteDetach(const Caller& caller, const std::string& session_id) {
+  Record({.event = "detach", .caller = caller, .session = session_id}).IgnoreError();
+}
+
+Authorise Gate::MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns) {
+  return [this, caller, max_stop_ns](const TargetProcess& process,
+                                     const std::string&) -> absl::Status {
+    SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
+    SB_RETURN_IF_ERROR(
+        Allow(caller, {.action = Action::kMatch, .target = &facts, .max_stop_ns = max_stop_ns}));
+    return Record({.event = "match", .caller = caller, .target = facts});
+  };
+}
+
+// ---- Sessions ----
+
+size_t Gate::SessionsOf(const std::string& owner) const {
+  size_t count = 0;
+  for (const std::weak_ptr<Admission>& weak : admitted_) {
+    const std::shared_ptr<Admission> admission = weak.lock();
+    count += admission != nullptr && OwnerKey(admission->caller()) == owner;
+  }
+  return count;
+}
+
+// Its session may be kept for a while after its end.
+void Gate::Forget(const Admission& over) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(admitted_, [&](const auto& weak) {
+    const std::shared_ptr<Admission> admission = weak.lock();
+    return admission == nullptr || admission.get() == &over;
+  });
+}
+
+absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, AttachSpec& spec) {
+  AccessRequest request{.action = Action::kAttach,
+                        .delay_ns = LargestDelayNs(spec.rules),
+                        .ttl_ns = spec.ttl_ns,
+                        .max_stop_ns = spec.max_stop_ns};
+  const auto admission = std::make_shared<Admission>(*this, caller, spec);
+  std::optional<Refusal> refusal;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(admitted_, [](const auto& weak) { return weak.expired(); });
+    request.sessions = SessionsOf(OwnerKey(caller));
+    refusal = Decide(*policy_, caller, request);
+    if (!refusal) admitted_.push_back(admission);
+    const Grant* grant = policy_->GrantOf(caller);
+    // The share is judged at each snapshot.
+    if (!refusal && grant->limits.max_duty)
+      spec.interval_ns = std::min(spec.interval_ns, RateMeter::kWindowNs / 2);
+  }
+  if (refusal) return Refuse(caller, request, *refusal, "");
+  spec.authorise = [weak = std::weak_ptr(admission)](const TargetProcess& process,
+                                                     const std::string& session_id) {
+    const std::shared_ptr<Admission> strong = weak.lock();
+    return strong == nullptr ? absl::CancelledError("the session is over")
+                             : strong->OnTarget(process, session_id);
+  };
+  ++meters_.attaches;
+  return admission;
+}
+
+std::shared_ptr<void> Gate::KeepWatch(const Caller& caller, const std::string& session_id,
+                                      std::function<void(absl::Status)> end) {
+  auto watch = std::make_shared<Watch>(Watch{caller, Find(session_id), std::move(end)});
+  std::lock_guard lock(mutex_);
+  std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
+  watches_.push_back(watch);
+  return watch;
+}
+
+// ---- Reload ----
+
+void Gate::Reload() {
+  if (audit_ != nullptr) {
+    if (const absl::Status status = audit_->Reopen(); !status.ok())
+      Log(LogLevel::kError, "audit_reopen_failed", {{"why", ToStd(status.message())}});
+  }
+  absl::StatusOr<std::shared_ptr<const Policy>> fresh = MakePolicy(options_.policy_file);
+  if (!fresh.ok()) {
+    ++meters_.policy_reload_failures;
+    Log(LogLevel::kError, "policy_not_reloaded",
+        {{"why", ToStd(fresh.status().message())}, {"in_force", "the policy from before"}});
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    policy_ = *std::move(fresh);
+  }
+  Log(LogLevel::kInfo, "reloaded", {{"policy", options_.policy_file}});
+  EndWhatIsRevoked();
+}
+
+void Gate::EndWhatIsRevoked() {
+  const std::shared_ptr<const Policy> now = policy();
+  std::vector<std::shared_ptr<Admission>> admitted;
+  std::vector<std::shared_ptr<Watch>> watches;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& weak : admitted_)
+      if (auto strong = weak.lock()) admitted.push_back(std::move(strong));
+    for (const auto& weak : watches_)
+      if (auto strong = weak.lock()) watches.push_back(std::move(strong));
+  }
+  for (const auto& admission : admitted) {
+    AccessRequest request{.action = Action::kAttach,
+                          .delay_ns = admission->DelayNs(),
+                          .ttl_ns = admission->ttl_ns_,
+                          .max_stop_ns = admission->max_stop_ns_};
+    std::optional<Refusal> refusal = Decide(*now, admission->caller(), request);
+    for (const TargetFacts& target : admission->targets()) {
+      request.target = &target;
+      if (!refusal) refusal = Decide(*now, admission->caller(), request);
+    }
+    if (!refusal) continue;
+    meters_.CountRefusal(NameOf(refusal->reason));
+    admission->Stop(StrCat("revoked by a new ", refusal->words));
+  }
+  for (const auto& watch : watches) {
+    const auto refusal =
+        DecideSession(*now, watch->caller, Action::kWatch, watch->admission.lock().get(), 0);
+    if (refusal) watch->end(refusal->ToStatus());
+  }
+}
+
+}  // namespace sbump

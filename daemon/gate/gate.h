@@ -1,0 +1,99 @@
+// What every call passes before it is served: who asks, what the policy says, and the record of it.
+//
+// All of it may be called from any thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "daemon/audit/audit_log.h"
+#include "daemon/base/status.h"
+#include "daemon/gate/admission.h"
+#include "daemon/metrics/meters.h"
+#include "daemon/policy/decide.h"
+#include "daemon/session/attach_spec.h"
+
+namespace sbump {
+
+struct GateOptions {
+  std::string policy_file;  // empty: root alone
+  std::string audit_file;   // empty: no audit log
+};
+
+class Gate {
+ public:
+  // Runs a task later, on a thread that holds no session's lock.
+  using Post = std::function<void(std::function<void()>)>;
+
+  // kInvalidArgument, "FILE:LINE: what", for a policy with a mistake in it.
+  static absl::StatusOr<std::unique_ptr<Gate>> Open(const GateOptions& options, Meters& meters,
+                                                    Post post);
+
+  // Takes the policy and the audit log anew. What the new policy does not allow any more ends. A
+  // policy that cannot be read leaves the old one in force.
+  void Reload();
+
+  // Refusals are counted and recorded. Does not block.
+  absl::Status Allow(const Caller& caller, const AccessRequest& request);
+  // The same for a process that is no session's (yet); one that cannot be opened is allowed, and
+  // refused in better words by whoever opens it.
+  absl::Status AllowProcess(const Caller& caller, Action action, pid_t pid);
+  // The same for a session of this daemon.
+  absl::Status AllowSession(const Caller& caller, Action action, const std::string& session_id,
+                            uint64_t delay_ns = 0);
+  // Without a refusal's consequences: what a list shows.
+  bool MaySee(const Caller& caller, const std::string& session_id) const;
+  // What `detach --all` is about.
+  bool MayEnd(const Caller& caller, const std::string& session_id) const;
+  // "viewer", "operator".
+  std::string RoleOf(const Caller& caller) const;
+
+  // Records an update before it is made (kResourceExhausted where that fails), or a detach.
+  absl::Status NoteUpdate(const Caller& caller, const std::string& session_id,
+                          const RulesChange& change);
+  void NoteDetach(const Caller& caller, const std::string& session_id);
+
+  // Authorises the process of a dry run, and records it.
+  Authorise MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns);
+
+  // A session may begin: `spec` is completed by what the gate wants to know while it runs. The
+  // caller then tells the admission of the session, of its snapshots, and of its end.
+  absl::StatusOr<std::shared_ptr<Admission>> Admit(const Caller& caller, AttachSpec& spec);
+
+  // Ends the stream of somebody who may not watch the session any more, at a reload. Until the
+  // returned value is gone.
+  std::shared_ptr<void> KeepWatch(const Caller& caller, const std::string& session_id,
+                                  std::function<void(absl::Status)> end);
+
+ private:
+  friend class Admission;
+  struct Watch;
+
+  Gate(GateOptions options, Meters& meters, Post post);
+  std::shared_ptr<const Policy> policy() const;
+  std::shared_ptr<Admission> Find(const std::string& session_id) const;
+  absl::Status Refuse(const Caller& caller, const AccessRequest& request, const Refusal& refusal,
+                      const std::string& session_id);
+  absl::Status Record(const AuditRecord& record);
+  std::optional<Refusal> DecideSession(const Policy& policy, const Caller& caller, Action action,
+                                       const Admission* admission, uint64_t delay_ns) const;
+  void EndWhatIsRevoked();
+  size_t SessionsOf(const std::string& owner) const;  // needs mutex_
+  void Forget(const Admission& over);
+
+  const GateOptions options_;
+  Meters& meters_;
+  const Post post_;
+  std::unique_ptr<AuditLog> audit_;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Policy> policy_;            // guarded by mutex_
+  std::vector<std::weak_ptr<Admission>> admitted_;  // guarded by mutex_
+  std::vector<std::weak_ptr<Watch>> watches_;       // guarded by mutex_
+};
+
+}  // namespace sbump

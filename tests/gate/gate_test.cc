@@ -1,0 +1,139 @@
+// The gate with a policy and a log, and no daemon around it.
+#include "daemon/gate/gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kPolicy[] =
+    "callers:\n"
+    "  - {user: 1, role: operator, limits: {max_sessions: 2, max_delay: 1ms, max_duty: 10%}}\n"
+    "  - {user: 2, role: viewer}\n";
+
+Caller Local(uid_t uid) { return {.uid = uid, .pid = 7}; }
+
+AttachSpec Spec(uint64_t delay_ns = 0) {
+  AttachSpec spec;
+  spec.pid = getpid();
+  spec.interval_ns = 10'000'000'000;
+  std::vector<Pattern> patterns;
+  patterns.push_back(*ParsePattern("*:f"));
+  spec.rules.targets =
+      std::make_shared<const TargetList>(std::move(patterns), std::vector<Pattern>(), false);
+  spec.rules.dose.delay_ns = delay_ns;
+  return spec;
+}
+
+class GateTest : public testing::Test {
+ protected:
+  GateTest() {
+    unlink(audit_.c_str());
+    Write(kPolicy);
+    gate_ = *Gate::Open({.policy_file = policy_, .audit_file = audit_}, meters_,
+                        [](auto task) { task(); });
+  }
+  void Write(const std::string& text) {
+    std::ofstream(policy_) << text;
+    chmod(policy_.c_str(), 0600);
+  }
+  std::string Log() const {
+    std::stringstream text;
+    text << std::ifstream(audit_).rdbuf();
+    return text.str();
+  }
+
+  const std::string policy_ = testing::TempDir() + "/policy.yaml";
+  const std::string audit_ = testing::TempDir() + "/audit.jsonl";
+  Meters meters_;
+  std::unique_ptr<Gate> gate_;
+};
+
+TEST_F(GateTest, RefusalsAreCountedAndRecorded) {
+  EXPECT_TRUE(gate_->Allow(Local(2), {.action = Action::kList}).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(gate_->Allow(Local(2), {.action = Action::kAttach})));
+  EXPECT_TRUE(absl::IsPermissionDenied(gate_->Allow(Local(3), {.action = Action::kList})));
+  EXPECT_EQ(meters_.refusals(), (std::map<std::string, uint64_t>{{"nobody", 1}, {"role", 1}}));
+  EXPECT_THAT(Log(), HasSubstr("\"event\":\"refused\",\"caller\":{\"uid\":2,\"pid\":7},"
+                               "\"action\":\"attach\""));
+  EXPECT_THAT(Log(), HasSubstr("uid 3 has no role here"));
+}
+
+TEST_F(GateTest, PlacesAreTakenAndGivenBack) {
+  AttachSpec spec = Spec();
+  auto first = *gate_->Admit(Local(1), spec);
+  auto second = *gate_->Admit(Local(1), spec);
+  EXPECT_TRUE(absl::IsResourceExhausted(gate_->Admit(Local(1), spec).status()));
+  EXPECT_TRUE(gate_->Admit(Local(0), spec).ok()) << "places are each caller's own";
+  second->Ended(absl::OkStatus());  // over, but still held by a session that is not destroyed yet
+  second = *gate_->Admit(Local(1), spec);
+  EXPECT_FALSE(gate_->Admit(Local(1), spec).ok());
+  first.reset();  // never began
+  EXPECT_TRUE(gate_->Admit(Local(1), spec).ok());
+  EXPECT_EQ(meters_.attaches, 5u);
+}
+
+TEST_F(GateTest, WhereTheDutyIsLimitedItIsLookedAtOften) {
+  AttachSpec spec = Spec();
+  const auto limited = *gate_->Admit(Local(1), spec);
+  EXPECT_EQ(spec.interval_ns, 500'000'000u);
+  AttachSpec free = Spec();
+  const auto unlimited = *gate_->Admit(Local(0), free);
+  EXPECT_EQ(free.interval_ns, 10'000'000'000u);
+}
+
+TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  ASSERT_TRUE(spec.authorise(*process, "s1").ok());
+  EXPECT_THAT(Log(), HasSubstr("\"event\":\"attach\""));
+  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":1000,\"every\":1}]"));
+  EXPECT_EQ(admission->targets().size(), 1u);
+  EXPECT_EQ(admission->session_id(), "s1");
+  admission->Ended(absl::OkStatus());
+  EXPECT_THAT(Log(), HasSubstr("\"event\":\"end\""));
+}
+
+// What is not known to be one's own is somebody else's.
+TEST_F(GateTest, ASessionThatIsNotKnownYetIsNobodys) {
+  EXPECT_FALSE(gate_->AllowSession(Local(1), Action::kDetach, "s9").ok());
+  EXPECT_FALSE(gate_->MayEnd(Local(1), "s9"));
+  EXPECT_TRUE(gate_->AllowSession(Local(0), Action::kDetach, "s9").ok());
+}
+
+TEST_F(GateTest, WatchersAreToldWhenTheyMayNotWatchAnyMore) {
+  std::string told;
+  const auto watch = gate_->KeepWatch(
+      Local(2), "s1", [&](absl::Status status) { told = std::string(status.message()); });
+  std::string gone;
+  gate_->KeepWatch(Local(2), "s1", [&](absl::Status) { gone = "told"; }).reset();
+  gate_->Reload();
+  EXPECT_EQ(told, "");
+  Write("callers: []\n");
+  gate_->Reload();
+  EXPECT_THAT(told, HasSubstr("uid 2 has no role"));
+  EXPECT_EQ(gone, "");
+}
+
+TEST_F(GateTest, AMistakeInTheFileChangesNothing) {
+  Write("callers: [\n");
+  gate_->Reload();
+  EXPECT_EQ(meters_.policy_reload_failures, 1u);
+  EXPECT_TRUE(gate_->Allow(Local(2), {.action = Action::kList}).ok());
+}
+
+}  // namespace
+}  // namespace sbump
