@@ -2,26 +2,34 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/cleanup/cleanup.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
 
 namespace sbump {
+// Threads that sleep are let go first: a thread has one tracer.
 absl::StatusOr<PtraceStop> Attachment::Stop() {
   ++stop_number_;
+  if (sleepers_ != nullptr) sleepers_->Pause();
+  const absl::Cleanup resume = [this] {
+    if (sleepers_ != nullptr) sleepers_->Resume();
+  };
   return PtraceStop::StopAll(process_, std::chrono::nanoseconds(spec_.max_stop_ns));
 }
 
 absl::Status Attachment::Walk(WithWalk then) {
-  const WalkSteps steps = {.when_stopped =
+  const WalkSteps steps = {.stop = [this] { return Stop(); },
+                           .when_stopped =
                                [this] {
                                  ++stop_number_;
                                  HandleEvents();
                                },
                            .with_walk = std::move(then),
                            .when_resumed = [this] { HandleEvents(); }};
-  return StopAndWalk({process_, memory_, interpreter_, spec_.max_stop_ns, *environment_.walk_turn},
+  return StopAndWalk({process_, memory_, interpreter_, spec_.max_stop_ns, *environment_.walk_turn,
+                      &early_stop_, &stood_still_},
                      steps, times_);
 }
 
@@ -81,34 +89,41 @@ absl::Status Attachment::ArmStopped(const std::vector<RemoteAddr>& codes,
       continue;
     }
     verdicts.emplace_back(addr.value, VerdictOf(code));
-    if (code.row == kNoRow || code.armed) continue;
+    // What is repaired may be half armed.
+    if (code.row == kNoRow || (!code.armed.empty() && !repairing)) continue;
     absl::StatusOr<ArmingDecision> decision =
-        DecideArming(stopped.memory, interpreter_, code.head, /*introduced=*/repairing);
+        DecideArming(stopped.memory, interpreter_, code.head, EntriesToArm(), repairing);
     if (!decision.ok()) {
       inventory_.SetBlocked(code, std::string(decision.status().message()));
       continue;
     }
-    inventory_.SetBlocked(code,
-                          decision->kind == ArmingDecision::Kind::kBlocked ? decision->why : "");
-    if (decision->kind == ArmingDecision::Kind::kWrite) fields.push_back(decision->field);
+    inventory_.SetBlocked(code, decision->why);
+    fields.insert(fields.end(), decision->fields.begin(), decision->fields.end());
   }
   SB_RETURN_IF_ERROR(programs_->SetVerdicts(verdicts));
   SB_RETURN_IF_ERROR(journal_->WillArm(fields));
   for (const ArmedField& field : fields) {
     if (stopped.stop.Expired())
       return absl::DeadlineExceededError("the stop ended before all was armed");
-    KnownCode& code = *inventory_.Find(field.code);
-    code.field = field;
-    code.armed = true;
+    NoteArmed(*inventory_.Find(field.code), field);
     SB_RETURN_IF_ERROR(WriteField(memory_, field, field.armed));
   }
   return absl::OkStatus();
 }
 
+Entries Attachment::EntriesToArm() const {
+  return spec_.on == HitOn::kResume ? Entries::kAll : Entries::kStart;
+}
+
+// Before it is written.
+void Attachment::NoteArmed(KnownCode& code, const ArmedField& field) {
+  if (std::ranges::find(code.armed, field) == code.armed.end()) code.armed.push_back(field);
+  armed_codes_.insert(field.code.value);
+}
+
 absl::Status Attachment::Bump() {
   SB_RETURN_IF_ERROR(journal_->WillBump());
   SB_RETURN_IF_ERROR(BumpInstrumentationVersion(process_.pid(), memory_, interpreter_));
-  constexpr uint64_t kSettlingNs = 300'000'000;
   unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
   return absl::OkStatus();
 }
@@ -120,7 +135,8 @@ absl::Status Attachment::ReserveRows() {
   SB_RETURN_IF_ERROR(programs_->ReserveSlots(count));
   for (; slots_published_ < count; ++slots_published_) {
     const Dose dose = rules_.DoseOf(inventory_.rows()[slots_published_]->pattern);
-    programs_->slot(slots_published_).delay_ns = DelayInForce(dose.delay_ns);
+    programs_->slot(slots_published_).delay_ns =
+        DelayInForce(dose.delay_ns, environment_.trap_costs.emulated_ns);
     programs_->slot(slots_published_).every = dose.every;
   }
   return absl::OkStatus();

@@ -3,18 +3,34 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/base/status.h"
+#include "daemon/match/native_pattern.h"
 #include "daemon/match/target_list.h"
+#include "daemon/session/authorise.h"
+#include "daemon/session/selector.h"
 
 namespace sbump {
 
-inline constexpr uint64_t kMaxDelayNs =
-    10'000'000;  // a spin that long still ends before anybody notices; sleep is next
+// How a thread is delayed. kSleep: from SB_SHORTEST_SLEEP_NS on it is held by the daemon, and costs
+// no CPU; shorter delays spin all the same.
+enum class DelayMode { kSpin, kSleep };
+
+// Whether a generator or coroutine is hit when it starts only, or at each entry of its frame.
+enum class HitOn { kCall, kResume };
+
+// A spin of 10 ms still ends before anybody notices.
+inline constexpr uint64_t kLongestSpinNs = 10'000'000;
+inline constexpr uint64_t kLongestSleepNs = 10'000'000'000;
+constexpr uint64_t LongestDelayNs(DelayMode mode) {
+  return mode == DelayMode::kSleep ? kLongestSleepNs : kLongestSpinNs;
+}
 inline constexpr uint64_t kMinIntervalNs = 50'000'000;
 inline constexpr uint64_t kDefaultIntervalNs = 1'000'000'000;
 inline constexpr uint64_t kDefaultMaxStopNs = 100'000'000;
@@ -27,36 +43,78 @@ struct Dose {
   uint64_t every = 1;
 };
 
+// A hit costs the trap, whatever is asked for: less cannot be had.
+inline uint64_t DelayInForce(uint64_t delay_ns, uint64_t hit_cost_ns) {
+  return delay_ns == 0 ? 0 : std::max(delay_ns, hit_cost_ns);
+}
+
+using NativeList = std::vector<NativePattern>;
+
 // The patterns and what each of them injects. Immutable.
 struct TargetRules {
   std::shared_ptr<const TargetList> targets;
+  std::shared_ptr<const NativeList> natives = std::make_shared<const NativeList>();
   Dose dose;  // where a pattern has no override
+
+  bool TakesPython() const { return !targets->patterns().empty(); }
 
   Dose DoseOf(size_t pattern) const {
     if (pattern >= targets->patterns().size()) return {};
     const Pattern& p = targets->patterns()[pattern];
     return {.delay_ns = p.delay_ns.value_or(dose.delay_ns), .every = p.every.value_or(dose.every)};
   }
+  Dose DoseOf(const NativePattern& p) const {
+    return {.delay_ns = p.overrides.delay_ns.value_or(dose.delay_ns),
+            .every = p.overrides.every.value_or(dose.every)};
+  }
 };
 
+inline constexpr uint32_t kDefaultMaxProcesses = 64;
+inline constexpr uint32_t kLargestMaxProcesses = 256;
+
+// What ends a session by itself. 0: no such limit.
+struct Guardrails {
+  uint64_t calls_per_second = 0;
+  uint32_t duty_percent = 0;  // injected time, of the passing time
+  uint64_t hold_ns = 0;       // the longest hold
+
+  bool Any() const { return calls_per_second != 0 || duty_percent != 0 || hold_ns != 0; }
+};
+inline constexpr uint64_t kLargestGuardedIntervalNs = 500'000'000;
+
 struct AttachSpec {
-  pid_t pid = 0;
+  pid_t pid = 0;  // or
+  ProcessSelector selector;
+  bool children = false;  // also the processes that these fork, and what they execute
+  uint32_t max_processes = kDefaultMaxProcesses;  // at once
   TargetRules rules;
+  DelayMode mode = DelayMode::kSpin;
+  HitOn on = HitOn::kCall;
   uint64_t start_ns = 0;
   uint64_t duration_ns = 0;  // 0: until the ttl
   uint64_t interval_ns = kDefaultIntervalNs;
   uint64_t max_stop_ns = kDefaultMaxStopNs;
   uint64_t ttl_ns = kDefaultTtlNs;
+  Guardrails guardrails;
   bool keep = false;
   std::string client_name;
+  Authorise authorise;
+
+  bool OneProcess() const { return selector.empty() && !children; }
 };
 
 // A change to a running session; what is absent stays.
 struct RulesChange {
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> every;
+  // Both or neither.
   std::shared_ptr<const TargetList> targets;
+  std::shared_ptr<const NativeList> natives;
 };
+
+// kInvalidArgument, naming the target: a delay is longer than the mode allows.
+absl::Status CheckDelays(DelayMode mode, const TargetRules& rules);
+absl::Status CheckDelays(DelayMode mode, const RulesChange& change);
 
 // After a change.
 struct RulesInForce {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "daemon/attach/probe_text.h"
 #include "daemon/base/clock.h"
@@ -11,10 +12,6 @@
 
 namespace sbump {
 namespace {
-
-// A thread of the process waits at most this long for an answer. Much more than it needs, so that a
-// busy machine costs time and not counts; the wait lets others run.
-constexpr uint64_t kHoldLimitNs = 10'000'000;
 
 uint32_t Arming(ArmingKind kind) {
   switch (kind) {
@@ -32,16 +29,21 @@ uint32_t OffsetOrZero(int32_t offset) {
   return offset == kAbsent ? 0 : static_cast<uint32_t>(offset);
 }
 
+uint8_t RegisterOrNone(RegisterNumber number) {
+  return number == kNoRegister ? 0xff : static_cast<uint8_t>(number);
+}
+
 sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   const Layout& layout = interpreter.layout();
   const HitSite& hit = interpreter.file->sites.hit;
   sb_config config{};
-  config.hold_limit_ns = kHoldLimitNs;
   config.trap_cost_ns = trap_cost_ns;
   config.arming = Arming(layout.arming);
-  config.code_register = static_cast<uint8_t>(hit.code);
-  config.unit_register = static_cast<uint8_t>(hit.unit);
-  config.thread_register = hit.thread == kNoRegister ? 0xff : static_cast<uint8_t>(hit.thread);
+  config.code_register = RegisterOrNone(hit.code);
+  config.frame_register = RegisterOrNone(hit.frame);
+  config.unit_register = RegisterOrNone(hit.unit);
+  config.thread_register = RegisterOrNone(hit.thread);
+  config.passed_once = hit.passed_once ? 1 : 0;
   config.co_filename = OffsetOrZero(layout.code.co_filename);
   config.code_name = OffsetOrZero(layout.code.co_qualname == kAbsent ? layout.code.co_name
                                                                      : layout.code.co_qualname);
@@ -50,6 +52,8 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.module_code_name = *NameHash(kModuleCodeName);
   config.instrumented_opcode =
       static_cast<uint8_t>(OffsetOrZero(layout.opcode.instrumented_resume));
+  config.head_shift = static_cast<uint16_t>(layout.head_shift);
+  config.holds_at_entry = layout.free_threaded ? 1 : 0;
   config.fingerprint = OffsetOrZero(layout.code.fingerprint);
   config.co_opcache_flag = OffsetOrZero(layout.code.co_opcache_flag);
   config.co_firsttraceable = OffsetOrZero(layout.code.co_firsttraceable);
@@ -58,6 +62,7 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.thread_tracing = OffsetOrZero(layout.thread.tracing);
   config.thread_exception = OffsetOrZero(layout.thread.curexc_type);
   config.frame_lasti = OffsetOrZero(layout.frame.lasti);
+  config.frame_code = OffsetOrZero(layout.frame.code);
   if (layout.runtime.current_thread != kAbsent) {
     config.current_thread_addr = (interpreter.runtime + layout.runtime.current_thread).value;
   }
@@ -76,19 +81,28 @@ Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environ
       process_(std::move(process)),
       lock_(std::move(lock)),
       memory_(std::move(memory)),
-      inventory_(spec.rules.targets) {}
+      inventory_(spec.rules.targets),
+      natives_(process_, memory_, environment.trap_costs) {}
 
 Attachment::~Attachment() { Detach(); }
 
 absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
-    const AttachSpec& spec, const SessionEnvironment& environment, const std::string& session_id) {
-  SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(spec.pid));
+    pid_t pid, const AttachSpec& spec, const SessionEnvironment& environment,
+    const std::string& session_id, std::optional<PtraceStop> early_stop) {
+  SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
+  SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
+  // With the memory pinned: what is authorised is what is attached to.
+  if (spec.authorise) SB_RETURN_IF_ERROR(spec.authorise(process, session_id));
   SB_ASSIGN_OR_RETURN(
       TargetLock lock,
       TargetLock::Acquire(process.id(), StrCat("session ", session_id, " of ", spec.client_name)));
-  SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
   auto made = std::unique_ptr<Attachment>(
       new Attachment(spec, environment, std::move(process), std::move(lock), std::move(memory)));
+  // Of a process that has ended since, and left its number to this one, it says nothing.
+  if (early_stop && early_stop->id() == made->process_.id()) {
+    made->early_stop_.emplace(*std::move(early_stop));
+    made->stood_still_ = true;
+  }
   SB_RETURN_IF_ERROR(made->Study());
   SB_RETURN_IF_ERROR(made->LoadPrograms());
   return made;
@@ -96,24 +110,38 @@ absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
 
 absl::Status Attachment::Study() {
   SB_ASSIGN_OR_RETURN(exe_, process_.ExePath());
-  SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, *environment_.files));
-  return absl::OkStatus();
+  if (rules_.TakesPython()) {
+    SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, *environment_.files));
+    warnings_ = WarningsOf(interpreter_);
+  }
+  return natives_.Resolve(rules_.natives);
 }
 
 absl::Status Attachment::LoadPrograms() {
-  SB_ASSIGN_OR_RETURN(programs_,
-                      Programs::Load(MakeConfig(interpreter_, environment_.trap_cost_ns)));
+  const uint64_t trap_cost_ns = environment_.trap_costs.emulated_ns;
+  sb_config config = HasPython() ? MakeConfig(interpreter_, trap_cost_ns) : sb_config{};
+  config.hold_limit_ns = kHoldLimitNs;
+  config.on_resume = spec_.on == HitOn::kResume ? 1 : 0;
+  config.sleeps = spec_.mode == DelayMode::kSleep ? 1 : 0;
+  SB_ASSIGN_OR_RETURN(programs_, Programs::Load(config, {.python = HasPython(),
+                                                         .native = !rules_.natives->empty(),
+                                                         .one_of_several = !spec_.OneProcess(),
+                                                         .children_too = spec_.children}));
+  programs_->control().abort = 1;  // inert until the first walk is done
+  if (config.sleeps != 0) sleepers_ = environment_.sleeper->Serve(process_, *programs_);
+  if (!HasPython()) return absl::OkStatus();
   filter_.emplace(interpreter_.layout().code.co_qualname == kAbsent);
   SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
-  SB_RETURN_IF_ERROR(programs_->ReserveSlots(RowsWithSpare()));
+  programs_->ReserveSlotsMeanwhile(RowsWithSpare());
   programs_->control().opcache_limit = kOpcacheLimit;
-  programs_->control().abort = 1;  // inert until the first walk is done
   return absl::OkStatus();
 }
 
 // So many that a thread which waits need not wait for room too.
 uint32_t Attachment::RowsWithSpare() const {
-  return static_cast<uint32_t>(inventory_.rows().size()) + SB_SLOTS_PER_CHUNK;
+  constexpr uint32_t kFewest = 256, kMost = 2048;
+  const uint32_t rows = static_cast<uint32_t>(inventory_.rows().size());
+  return rows + std::clamp(rows, kFewest, kMost);
 }
 
 std::vector<ProbePoint> Attachment::ProbePoints() const {
@@ -129,19 +157,34 @@ std::vector<ProbePoint> Attachment::ProbePoints() const {
     add(ProgramKind::kIntroduceEntry, *file.sites.introduce_vaddr);
     add(ProgramKind::kIntroduceReturn, *file.sites.introduce_vaddr);
   }
+  for (uint64_t maker : file.interpreter_makers) add(ProgramKind::kInterpreterMade, maker);
   return points;
 }
 
-absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
+absl::Status Attachment::Activate(
+    const std::function<DelayWindow::Bounds(uint64_t now_ns)>& window) {
   SB_RETURN_IF_ERROR(MakeJournal());
+  SB_RETURN_IF_ERROR(natives_.Stage(*programs_, *environment_.link_keeper, *journal_));
+  const auto go = [&] {
+    natives_.Commit(rules_, *programs_);
+    PublishDoses();
+    active_since_ns_ = MonotonicNs();
+    SetDelayWindow(window(active_since_ns_));
+    __atomic_store_n(&programs_->control().abort, 0, __ATOMIC_RELEASE);
+  };
+  if (HasPython()) return ActivatePython(go);
+  go();
+  return absl::OkStatus();
+}
+
+absl::Status Attachment::ActivatePython(const std::function<void()>& then) {
   SB_RETURN_IF_ERROR(
-      programs_->OpenLinks(ProbePoints(), process_.pid(), *environment_.link_keeper));
+      programs_->OpenLinks(ProbePoints(), process_.pid(), *environment_.link_keeper).status());
   SB_RETURN_IF_ERROR(CheckProbesPlaced());
   return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
     Learn(std::move(walk));
     SB_RETURN_IF_ERROR(ArmKnown(stopped));
-    PublishDoses();
-    OpenDelayWindow(ttl_end_ns);
+    then();
     return absl::OkStatus();
   });
 }
@@ -149,20 +192,17 @@ absl::Status Attachment::Activate(uint64_t ttl_end_ns) {
 // A journal that is there was left by a daemon that was killed or could not clean up. We hold the
 // process's lock: nobody else is at it.
 absl::Status Attachment::MakeJournal() {
-  SB_RETURN_IF_ERROR(RecoverHeldProcess(environment_.state_dir, process_, memory_, interpreter_));
+  SB_RETURN_IF_ERROR(
+      RecoverHeldProcess(environment_.state_dir, process_, memory_, *environment_.files));
   SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id()));
   return absl::OkStatus();
 }
 
-void Attachment::OpenDelayWindow(uint64_t ttl_end_ns) {
-  active_since_ns_ = MonotonicNs();
+// The end is the kernel's to watch over: a daemon that is stopped delays nobody beyond it.
+void Attachment::SetDelayWindow(DelayWindow::Bounds bounds) {
   sb_control& control = programs_->control();
-  control.delay_from_ns = active_since_ns_ + spec_.start_ns;
-  control.delay_until_ns =
-      spec_.duration_ns == 0
-          ? ttl_end_ns
-          : std::min<uint64_t>(ttl_end_ns, control.delay_from_ns + spec_.duration_ns);
-  __atomic_store_n(&control.abort, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&control.delay_from_ns, bounds.from_ns, __ATOMIC_RELEASE);
+  __atomic_store_n(&control.delay_until_ns, bounds.until_ns, __ATOMIC_RELEASE);
 }
 
 // A file that was copied up or replaced under an overlay takes probes that its running image never
@@ -184,27 +224,24 @@ absl::Status Attachment::CheckProbesPlaced() const {
 
 // ---- Rules ----
 
-// A hit costs the trap, whatever is asked for: less cannot be had.
-uint64_t Attachment::DelayInForce(uint64_t delay_ns) const {
-  return delay_ns == 0 ? 0 : std::max(delay_ns, environment_.trap_cost_ns);
-}
-
 void Attachment::PublishDoses() {
   dose_warnings_.clear();
   std::set<uint64_t> raised;
+  const uint64_t hit_cost_ns = environment_.trap_costs.emulated_ns;
   const auto note = [&](uint64_t delay_ns) {
-    if (DelayInForce(delay_ns) == delay_ns || !raised.insert(delay_ns).second) return;
-    dose_warnings_.push_back(StrCat("a delay of ", delay_ns, "ns was raised to ",
-                                    DelayInForce(delay_ns),
+    const uint64_t in_force_ns = DelayInForce(delay_ns, hit_cost_ns);
+    if (in_force_ns == delay_ns || !raised.insert(delay_ns).second) return;
+    dose_warnings_.push_back(StrCat("a delay of ", delay_ns, "ns was raised to ", in_force_ns,
                                     "ns, which is what a hit costs by itself on this machine"));
   };
   note(rules_.dose.delay_ns);
   for (const Pattern& pattern : rules_.targets->patterns()) note(pattern.delay_ns.value_or(0));
   for (uint32_t row = 0; row < slots_published_; ++row) {
     const Dose dose = rules_.DoseOf(inventory_.rows()[row]->pattern);
-    programs_->slot(row).delay_ns = DelayInForce(dose.delay_ns);
+    programs_->slot(row).delay_ns = DelayInForce(dose.delay_ns, hit_cost_ns);
     programs_->slot(row).every = dose.every;
   }
+  natives_.PublishDoses(rules_, *programs_, dose_warnings_);
 }
 
 absl::Status Attachment::ChangeRules(const RulesChange& change) {
@@ -216,14 +253,44 @@ absl::Status Attachment::ChangeRules(const RulesChange& change) {
   return absl::OkStatus();
 }
 
-// All or nothing: nothing is changed before the process is stopped. Walks again, because nothing is
-// known here of the code that the programs dismissed under the old targets.
 absl::Status Attachment::ApplyTargets(const RulesChange& change) {
-  return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
+  const bool takes_python = !change.targets->patterns().empty();
+  if (takes_python && !HasPython()) {
+    return absl::FailedPreconditionError(
+        "the session was begun for native functions only: end it, and attach with both");
+  }
+  if (!change.natives->empty() && spec_.rules.natives->empty()) {
+    return absl::FailedPreconditionError(
+        "the session was begun without native functions: end it, and attach with both");
+  }
+  SB_RETURN_IF_ERROR(natives_.Resolve(change.natives));
+  SB_RETURN_IF_ERROR(natives_.Stage(*programs_, *environment_.link_keeper, *journal_));
+  const auto change_rules = [&] {
     rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
     rules_.dose.every = change.every.value_or(rules_.dose.every);
     rules_.targets = change.targets;
-    inventory_.ChangeTargets(change.targets);
+    rules_.natives = change.natives;
+    natives_.Commit(rules_, *programs_);
+  };
+  if (HasPython()) {
+    const absl::Status status = ApplyPythonTargets(change.targets, change_rules);
+    natives_.Rollback(*programs_);  // where it did not come to the change
+    natives_.CloseRetired(*programs_);
+    return status;
+  }
+  change_rules();
+  natives_.CloseRetired(*programs_);
+  PublishDoses();
+  return absl::OkStatus();
+}
+
+// All or nothing: nothing is changed before the process is stopped. Walks again, because nothing is
+// known here of the code that the programs dismissed under the old targets.
+absl::Status Attachment::ApplyPythonTargets(std::shared_ptr<const TargetList> targets,
+                                            const std::function<void()>& change_rules) {
+  return Walk([&](const StoppedProcess& stopped, HeapWalk walk) {
+    change_rules();
+    inventory_.ChangeTargets(targets);
     explanations_.clear();
     SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
     programs_->ClearVerdicts();
@@ -231,10 +298,11 @@ absl::Status Attachment::ApplyTargets(const RulesChange& change) {
     PublishDoses();
     std::vector<ArmedField> no_longer;
     for (const auto& [addr, code] : inventory_.codes()) {
-      if (code.armed && code.row == kNoRow) no_longer.push_back(code.field);
+      if (code.row == kNoRow)
+        no_longer.insert(no_longer.end(), code.armed.begin(), code.armed.end());
     }
     DisarmStopped(no_longer, stopped.stop);
-    for (const ArmedField& field : no_longer) inventory_.Find(field.code)->armed = false;
+    for (const ArmedField& field : no_longer) inventory_.Find(field.code)->armed.clear();
     return ArmKnown(stopped);
   });
 }
@@ -249,9 +317,17 @@ void Attachment::Skip(const std::string& reason, uint64_t count) {
   if (own_skips_.size() < 100) own_skips_.push_back({reason, count});
 }
 
-bool Attachment::Execed() const {
-  return process_.Alive() && !memory_.ReadPointer(interpreter_.code_type + kObType).ok();
+bool Attachment::Readable() const {
+  if (HasPython()) return memory_.ReadValue<uint8_t>(interpreter_.code_type).ok();
+  // Where nothing is mapped: only the image's own end is "not found".
+  return !absl::IsNotFound(memory_.ReadValue<uint8_t>(RemoteAddr{0}).status());
 }
+
+bool Attachment::HasProgram() const { return !absl::IsNotFound(process_.ExePath().status()); }
+
+bool Attachment::Alive() const { return process_.Alive() && (Readable() || HasProgram()); }
+
+bool Attachment::Execed() const { return process_.Alive() && !Readable() && HasProgram(); }
 
 std::optional<std::string> Attachment::FailedSelfCheck() const {
   constexpr uint64_t kMostStrangers = 16;
@@ -260,14 +336,26 @@ std::optional<std::string> Attachment::FailedSelfCheck() const {
   return StrCat("self-check failed: ", strangers, " objects at the probe were no code objects");
 }
 
+void Attachment::TakeSlept() {
+  if (sleepers_ == nullptr) return;
+  for (const Slept& slept : sleepers_->Take()) {
+    sb_add_delay(&programs_->slot(slept.slot), slept.delay_ns, slept.injected_ns);
+    if (slept.cut_short) programs_->CountSkip(SB_SKIP_ABORTED_DELAY);
+  }
+}
+
 void Attachment::Tidy() {
   if (proof_) return;
+  TakeSlept();
+  natives_.Tidy(rules_, *programs_, *environment_.link_keeper, *journal_);
+  if (!HasPython()) return;
   HandleEvents();
   programs_->ReserveSlotsMeanwhile(RowsWithSpare());
   AttributePending();
   ExplainMeanwhile();
   Repair();
   SettleVersions();
+  WatchInterpreters();
   WatchArmed();
   journal_->Tidy();
 }

@@ -3,32 +3,41 @@
 //
 // What may be written when: daemon/attach/README.md. Order at the end (Detach): abort flag, disarm
 // in a stop, close the links, read everything back. The parts: attachment.cc (making, rules),
-// arm.cc (with the process stopped), holds.cc (with a thread held), end.cc, describe.cc.
+// arm.cc (with the process stopped), holds.cc (with a thread held), end.cc, describe.cc. Native
+// functions: native_part.h; without Python targets they are all there is.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "daemon/attach/arming.h"
+#include "daemon/attach/calibration.h"
 #include "daemon/attach/journal.h"
 #include "daemon/attach/link_keeper.h"
+#include "daemon/attach/process_events.h"
 #include "daemon/attach/programs.h"
+#include "daemon/attach/sleeper.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/cpython/heap_walk.h"
 #include "daemon/cpython/interpreter.h"
 #include "daemon/process/ptrace_stop.h"
 #include "daemon/session/attach_spec.h"
+#include "daemon/session/delay_window.h"
 #include "daemon/session/explain.h"
 #include "daemon/session/inventory.h"
 #include "daemon/session/name_filter.h"
+#include "daemon/session/native_part.h"
 #include "daemon/session/stopped_walk.h"
+#include "daemon/session/walk_turn.h"
 #include "daemon/stats/histogram.h"
 #include "daemon/stats/snapshot.h"
 
@@ -38,26 +47,31 @@ namespace sbump {
 struct SessionEnvironment {
   InterpreterFileCache* files = nullptr;
   // One walk at a time: side by side they would only stop their processes for longer.
-  std::mutex* walk_turn = nullptr;
+  WalkTurn* walk_turn = nullptr;
   LinkKeeper* link_keeper = nullptr;
+  Sleeper* sleeper = nullptr;
+  ProcessEvents* process_events = nullptr;
   std::string state_dir;
-  uint64_t trap_cost_ns = 0;
+  TrapCosts trap_costs;
 };
 
 class Attachment {
  public:
   // Opens the process, takes its lock, studies its interpreter, loads the programs. Changes nothing
-  // in the process.
-  static absl::StatusOr<std::unique_ptr<Attachment>> Prepare(const AttachSpec& spec,
+  // in the process. `early_stop`: one that is there already; it lasts until Activate() is done or
+  // until it expires, whatever comes first.
+  static absl::StatusOr<std::unique_ptr<Attachment>> Prepare(pid_t pid, const AttachSpec& spec,
                                                              const SessionEnvironment& environment,
-                                                             const std::string& session_id);
+                                                             const std::string& session_id,
+                                                             std::optional<PtraceStop> early_stop);
   ~Attachment();  // detaches if that was not done
 
   // Places the probes, walks, arms: from its return on every matching call is counted, and delayed
-  // from active_since_ns() + spec.start_ns on until the end of the duration or `ttl_end_ns`
-  // (CLOCK_MONOTONIC).
-  absl::Status Activate(uint64_t ttl_end_ns);
-  uint64_t active_since_ns() const { return active_since_ns_; }
+  // within the window that `window` gave for the time at which all was armed.
+  absl::Status Activate(const std::function<DelayWindow::Bounds(uint64_t now_ns)>& window);
+  // From the early stop to the end of Activate().
+  bool stood_still() const { return stood_still_; }
+  void SetDelayWindow(DelayWindow::Bounds bounds);
 
   int pidfd() const { return process_.pidfd(); }
   int event_fd() const { return programs_->event_fd(); }
@@ -74,8 +88,9 @@ class Attachment {
   // Why the session must not go on: what passes the site is not what it was taken for.
   std::optional<std::string> FailedSelfCheck() const;
 
-  // False once the process has ended; `Execed` once it runs another program.
-  bool Alive() const { return process_.Alive(); }
+  // False once the process has ended or is about to: it gives up its memory some time before the
+  // pidfd tells. `Execed` once it runs another program.
+  bool Alive() const;
   bool Execed() const;
 
   // Idempotent: the second call returns the first one's proof.
@@ -90,14 +105,18 @@ class Attachment {
              TargetLock lock, RemoteMemory memory);
 
   // attachment.cc
+  bool Readable() const;
+  bool HasProgram() const;
+  bool HasPython() const { return interpreter_.file != nullptr; }
   absl::Status Study();
   absl::Status LoadPrograms();
+  absl::Status ActivatePython(const std::function<void()>& then);
   absl::Status MakeJournal();
   std::vector<ProbePoint> ProbePoints() const;
   absl::Status CheckProbesPlaced() const;
-  void OpenDelayWindow(uint64_t ttl_end_ns);
   absl::Status ApplyTargets(const RulesChange& change);
-  uint64_t DelayInForce(uint64_t delay_ns) const;
+  absl::Status ApplyPythonTargets(std::shared_ptr<const TargetList> targets,
+                                  const std::function<void()>& change_rules);
   void PublishDoses();
   void Skip(const std::string& reason, uint64_t count = 1);
 
@@ -106,11 +125,14 @@ class Attachment {
   // Stops, walks, calls `then` while the process is still stopped, lets it go.
   absl::Status Walk(WithWalk then);
   absl::StatusOr<PtraceStop> Stop();
+  void TakeSlept();
   void Learn(HeapWalk walk);
   absl::Status ArmKnown(const StoppedProcess& stopped);
   absl::Status ArmStopped(const std::vector<RemoteAddr>& codes, const StoppedProcess& stopped,
                           bool repairing);
   bool IsStillThere(const KnownCode& code, const StoppedProcess& stopped) const;
+  Entries EntriesToArm() const;
+  void NoteArmed(KnownCode& code, const ArmedField& field);
   absl::Status Bump();
   absl::Status ReserveRows();
   uint32_t RowsWithSpare() const;
@@ -132,7 +154,10 @@ class Attachment {
   absl::StatusOr<CodeObject> ReadNamed(RemoteAddr addr);
   bool TakesFile(const std::string& filename);
   void RememberNested(const CodeObject& code, int depth, int& budget);
+  void OnNewInterpreter(const sb_event& event);
   void ArmHeld(KnownCode& code);
+  absl::Status WriteHeld(KnownCode& code, const std::vector<ArmedField>& fields);
+  bool IsArmedWhole(const KnownCode& code) const;
   absl::Status Publish(const KnownCode& code);
   void AttributePending();
   void Repair();
@@ -144,6 +169,7 @@ class Attachment {
   std::vector<RemoteAddr> LearnLate();
   void AttributeTheRest();
   void SettleVersions();
+  void WatchInterpreters();
   void WatchArmed();
 
   // end.cc
@@ -157,9 +183,15 @@ class Attachment {
   // describe.cc
   void DescribeRows(Snapshot& snapshot);
   void DescribePatterns(Snapshot& snapshot);
-  void DescribeSkipped(Snapshot& snapshot) const;
+  std::array<uint64_t, SB_SKIP_REASONS> SkippedUntilExec();
+  void DescribeSkipped(Snapshot& snapshot);
   void ExplainMeanwhile();
   void ExplainNow();
+
+  // A thread of the process waits at most this long for an answer. Much more than it needs (tens of
+  // microseconds), so that a busy machine, or a virtual one that gets no processor for a while,
+  // costs time and not counts; the wait lets others run. SB_MOST_UNANSWERED_HOLDS bounds the sum.
+  static constexpr uint64_t kHoldLimitNs = 50'000'000;
 
   const AttachSpec spec_;
   const SessionEnvironment environment_;
@@ -168,12 +200,14 @@ class Attachment {
   TargetLock lock_;
   RemoteMemory memory_;
   std::string exe_;
-  Interpreter interpreter_;
+  Interpreter interpreter_;  // of a session with Python targets
   std::optional<Journal> journal_;
   Inventory inventory_;
   // Links die before the memory that their programs are told about: declared late, destroyed early.
   std::unique_ptr<Programs> programs_;
+  std::unique_ptr<Sleeper::Sleepers> sleepers_;  // kSleep
   std::optional<NameFilter> filter_;
+  NativePart natives_;
 
   // 3.8 to 3.10: names of code objects that have not run yet, from the constants of those that
   // have.
@@ -183,7 +217,10 @@ class Attachment {
   };
   std::unordered_map<uint64_t, ExpectedName> expected_names_;
 
+  std::optional<PtraceStop> early_stop_;
+  bool stood_still_ = false;
   uint64_t active_since_ns_ = 0;
+  uint64_t ended_ns_ = UINT64_MAX;  // nothing is counted from then on
   uint64_t stop_number_ = 0;
   uint32_t slots_published_ = 0;
   std::unordered_map<uint64_t, LateCode> late_;  // by address
@@ -191,9 +228,17 @@ class Attachment {
   uint64_t claimed_until_ns_ = 0;
   uint64_t next_repair_ns_ = 0;
   uint64_t repair_pause_ns_ = 0;
-  // 3.13, after a bump: until then the versions are looked at.
+  // 3.13 on, after a bump: until then the versions are looked at.
+  static constexpr uint64_t kSettlingNs = 300'000'000;
   uint64_t unsettled_until_ns_ = 0;
-  std::vector<RemoteAddr> to_watch_;
+  // 3.12 on: interpreters that were made since; seen twice, they were overlooked.
+  uint64_t watch_interpreters_ns_ = 0;
+  std::vector<RemoteAddr> fresh_interpreters_;
+  bool interpreter_overlooked_ = false;  // and told
+  // By address; what is not armed any more leaves when it is looked at. (All that is known is too
+  // much to be looked through while a thread may be waiting.)
+  std::set<uint64_t> armed_codes_;
+  uint64_t watched_up_to_ = 0;
   std::unordered_set<uint64_t> attributable_;  // pending calls whose verdict is published
   uint64_t unattributed_calls_ = 0;
 
@@ -205,6 +250,8 @@ class Attachment {
   std::vector<std::string> warnings_;
   std::vector<std::string> dose_warnings_;
   std::vector<SkippedCount> own_skips_;
+  std::array<uint64_t, SB_SKIP_REASONS> skipped_{};  // by the programs
+  uint64_t short_sleeps_ = 0;  // delays that ended early because the thread had to go on
 };
 
 }  // namespace sbump

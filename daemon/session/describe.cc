@@ -8,6 +8,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
+#include "daemon/session/row_counters.h"
 
 namespace sbump {
 namespace {
@@ -15,41 +16,16 @@ namespace {
 constexpr size_t kMostNamesWhileActive = 20'000;
 constexpr uint32_t kRowsBetweenAnswers = 256;
 
-RowCounters CountersOf(const sb_slot& slot) {
-  RowCounters counters;
-  counters.calls = __atomic_load_n(&slot.calls, __ATOMIC_RELAXED);
-  counters.delayed_calls = __atomic_load_n(&slot.delayed_calls, __ATOMIC_RELAXED);
-  counters.requested_delay_ns = __atomic_load_n(&slot.requested_delay_ns, __ATOMIC_RELAXED);
-  counters.injected_delay_ns = __atomic_load_n(&slot.injected_delay_ns, __ATOMIC_RELAXED);
-  counters.threads_seen = __atomic_load_n(&slot.threads_seen, __ATOMIC_RELAXED);
-  counters.first_hit_ns = slot.first_hit_ns;
-  counters.last_hit_ns = slot.last_hit_ns;
-  OvershootHistogram overshoot;
-  overshoot.Add(slot.overshoot);
-  counters.overshoot = overshoot.Percentiles();
-  return counters;
-}
-
-void Accumulate(RowCounters& total, const RowCounters& row) {
-  total.calls += row.calls;
-  total.delayed_calls += row.delayed_calls;
-  total.requested_delay_ns += row.requested_delay_ns;
-  total.injected_delay_ns += row.injected_delay_ns;
-  total.missed_calls += row.missed_calls;
-}
-
-PatternStatus StatusOf(uint64_t rows, uint64_t calls, bool ambiguous) {
-  if (ambiguous) return PatternStatus::kAmbiguous;
-  if (rows == 0) return PatternStatus::kNoMatch;
-  return calls == 0 ? PatternStatus::kNoCalls : PatternStatus::kMatched;
-}
-
 }  // namespace
 
 void Attachment::DescribeRows(Snapshot& snapshot) {
-  snapshot.rows = inventory_.rows();
-  for (uint32_t row = 0; row < snapshot.rows.size(); ++row) {
+  const Rows& rows = inventory_.rows();  // threads that are answered meanwhile add to it
+  // To grow them would move tens of thousands at once, with a thread waiting.
+  snapshot.rows.reserve(rows.size());
+  snapshot.counters.reserve(rows.size());
+  for (uint32_t row = 0; row < rows.size(); ++row) {
     if (row % kRowsBetweenAnswers == 0) HandleEvents();
+    snapshot.rows.push_back(rows[row]);
     RowCounters counters =
         row < slots_published_ ? CountersOf(programs_->slot(row)) : RowCounters{};
     counters.code_objects = inventory_.live_code_objects(row);
@@ -111,10 +87,17 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
     PatternCounters& pattern = snapshot.patterns[i];
     pattern.pattern = patterns[i].text;
     pattern.rows = inventory_.rows_matched_by(i);
-    pattern.status = StatusOf(pattern.rows, calls[i], inventory_.ambiguous(i));
-    pattern.total.overshoot = overshoot[i].Percentiles();
+    pattern.calls = calls[i];
+    pattern.status =
+        inventory_.ambiguous(i) ? PatternStatus::kAmbiguous : StatusOf(pattern.rows, calls[i]);
+    if (const auto found = overshoot.find(i); found != overshoot.end()) {
+      pattern.total.overshoot = found->second.Percentiles();
+      for (size_t b = 0; b < snapshot.overshoot_buckets.size(); ++b)
+        snapshot.overshoot_buckets[b] += found->second.buckets()[b];
+      pattern.overshoot = std::make_shared<const OvershootHistogram>(found->second);
+    }
     const Dose dose = rules_.DoseOf(i);
-    pattern.delay_ns = DelayInForce(dose.delay_ns);
+    pattern.delay_ns = DelayInForce(dose.delay_ns, environment_.trap_costs.emulated_ns);
     pattern.every = dose.every;
     const auto explained = explanations_.find(i);
     if (pattern.status == PatternStatus::kNoMatch && explained != explanations_.end()) {
@@ -123,9 +106,16 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
   }
 }
 
-void Attachment::DescribeSkipped(Snapshot& snapshot) const {
+// What another program of the process meets at our probes, until they are gone, says nothing.
+std::array<uint64_t, SB_SKIP_REASONS> Attachment::SkippedUntilExec() {
+  const auto now = programs_->skipped();
+  if (!Execed()) skipped_ = now;
+  return skipped_;
+}
+
+void Attachment::DescribeSkipped(Snapshot& snapshot) {
   snapshot.skipped = own_skips_;
-  const auto counts = programs_->skipped();
+  const auto counts = SkippedUntilExec();
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] != 0) {
       snapshot.skipped.push_back({std::string(SkipReasonText(static_cast<sb_skip>(i))), counts[i]});
@@ -133,7 +123,8 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) const {
   }
   snapshot.times.hold_timeouts = counts[SB_SKIP_HOLD_TIMEOUT];
   snapshot.missed_calls = unattributed_calls_ + counts[SB_SKIP_PENDING_FULL] +
-                          counts[SB_SKIP_UNREADABLE] + counts[SB_SKIP_NOT_CODE];
+                          counts[SB_SKIP_UNREADABLE] + counts[SB_SKIP_NOT_CODE] +
+                          counts[SB_SKIP_UNKNOWN_SITE] + counts[SB_SKIP_INTRODUCTION_LOST];
   snapshot.inexact |= snapshot.missed_calls != 0 || counts[SB_SKIP_RING_FULL] != 0;
   if (inventory_.without_row() != 0) {
     snapshot.skipped.push_back(
@@ -145,16 +136,19 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) const {
 }
 
 void Attachment::Describe(Snapshot& snapshot) {
-  snapshot.process = DescribeProcess(process_, interpreter_, exe_);
+  TakeSlept();
+  snapshot.process = HasPython() ? DescribeProcess(process_, interpreter_, exe_)
+                                 : DescribeNativeProcess(process_, exe_);
   snapshot.times = times_;
   // The median is known to a bucket, the maximum exactly.
   snapshot.times.hold_p50_ns = std::min(hold_times_.MedianNs(), times_.hold_max_ns);
-  snapshot.delay_ns = DelayInForce(rules_.dose.delay_ns);
-  snapshot.trap_cost_ns = environment_.trap_cost_ns;
+  snapshot.delay_ns = DelayInForce(rules_.dose.delay_ns, environment_.trap_costs.emulated_ns);
+  snapshot.trap_cost_ns = environment_.trap_costs.emulated_ns;
   snapshot.warnings = warnings_;
   snapshot.warnings.insert(snapshot.warnings.end(), dose_warnings_.begin(), dose_warnings_.end());
   DescribeRows(snapshot);
   DescribePatterns(snapshot);
+  natives_.Describe(rules_, *programs_, snapshot);
   DescribeSkipped(snapshot);
 }
 

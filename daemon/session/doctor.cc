@@ -1,12 +1,12 @@
 #include "daemon/session/doctor.h"
 
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 
+#include "daemon/attach/kernel_features.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -50,20 +50,32 @@ class Doctor {
     utsname name{};
     uname(&name);
     Add(FindingLevel::kOk, "kernel", "release", StrCat(name.release, " ", name.machine));
-    const bool uprobes = access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0;
-    Add(uprobes ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "uprobes",
-        uprobes ? "yes" : "no",
-        uprobes ? "" : "needs a kernel with CONFIG_UPROBE_EVENTS and perf events");
-    const bool btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-    Add(btf ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "BTF", btf ? "yes" : "no",
-        btf ? "" : "needs a kernel with CONFIG_DEBUG_INFO_BTF");
-    absl::StatusOr<std::unique_ptr<Programs>> programs = Programs::Load(sb_config{});
+    for (const KernelFeature& feature : ExamineKernelFeatures()) AddFeature(feature);
+    absl::StatusOr<std::unique_ptr<Programs>> programs =
+        Programs::Load(sb_config{}, {.native = true});
     Add(programs.ok() ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "BPF programs",
         programs.ok() ? "load" : std::string(programs.status().message()));
+    if (!programs.ok()) return;
     Add(FindingLevel::kOk, "cost", "probe hit",
-        StrCat(environment_.trap_cost_ns, " ns (calibrated, taken off each dose)"));
+        StrCat(environment_.trap_costs.emulated_ns, " ns (calibrated, taken off each dose)"));
+    Add(FindingLevel::kOk, "cost", "probe hit, single-stepped",
+        StrCat(environment_.trap_costs.stepped_ns,
+               " ns (calibrated; native functions that offer no cheaper instruction)"));
     Add(FindingLevel::kOk, "cost", "matching call with dose 0",
         "about 0.7 us more; other functions: none");
+  }
+
+  void AddFeature(const KernelFeature& feature) {
+    switch (feature.answer) {
+      case KernelFeature::Answer::kYes:
+        return Add(FindingLevel::kOk, "kernel", feature.name, "yes");
+      case KernelFeature::Answer::kUnknown:
+        return Add(FindingLevel::kWarning, "kernel", feature.name, "cannot be tried: no right to");
+      case KernelFeature::Answer::kNo:
+        if (!feature.instead.empty())
+          return Add(FindingLevel::kOk, "kernel", feature.name, StrCat("no; ", feature.instead));
+        return Add(FindingLevel::kProblem, "kernel", feature.name, "no", "needs another kernel");
+    }
   }
 
   void ExamineCapabilities() {
@@ -109,20 +121,27 @@ class Doctor {
   void DescribeInterpreter(const Interpreter& interpreter) {
     const InterpreterFile& file = *interpreter.file;
     diagnosis_.process.python_version = ToString(file.version);
+    diagnosis_.process.python_build = BuildKind(interpreter);
     diagnosis_.process.strategy = StrategyName(interpreter.layout().arming);
     diagnosis_.process.interpreter = interpreter.path;
     diagnosis_.process.build_id = file.build_id;
     Add(FindingLevel::kOk, "interpreter", "file", interpreter.path);
     Add(FindingLevel::kOk, "interpreter", "version", diagnosis_.process.python_version);
+    if (!BuildKind(interpreter).empty()) {
+      Add(FindingLevel::kOk, "interpreter", "build",
+          StrCat(BuildKind(interpreter), ": a delay stops its own thread and no other"));
+    }
     Add(FindingLevel::kOk, "interpreter", "build id",
         file.build_id.empty() ? "none" : file.build_id);
     Add(FindingLevel::kOk, "interpreter", "strategy", diagnosis_.process.strategy);
+    for (const std::string& path : interpreter.passed_over) {
+      Add(FindingLevel::kOk, "interpreter", "passed over", StrCat(path, ": was never started"));
+    }
     for (const InterpreterCheck& check : interpreter.checks) {
       Add(FindingLevel::kOk, "offsets", check.name, check.value);
     }
     char text[64];
-    snprintf(text, sizeof(text), "%#lx (code object in register %d)",
-             static_cast<unsigned long>(file.sites.hit.vaddr), file.sites.hit.code);
+    snprintf(text, sizeof(text), "%#lx", static_cast<unsigned long>(file.sites.hit.vaddr));
     Add(FindingLevel::kOk, "sites", "frame entry", text);
     if (file.sites.introduce_vaddr) {
       snprintf(text, sizeof(text), "%#lx", static_cast<unsigned long>(*file.sites.introduce_vaddr));

@@ -21,7 +21,7 @@ constexpr auto kLongestPause = std::chrono::milliseconds(200);
 std::vector<ArmedField> Attachment::ArmedFields() const {
   std::vector<ArmedField> fields;
   for (const auto& [addr, code] : inventory_.codes()) {
-    if (code.armed) fields.push_back(code.field);
+    fields.insert(fields.end(), code.armed.begin(), code.armed.end());
   }
   return fields;
 }
@@ -43,7 +43,7 @@ std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
   const auto versions_agree = [&] {
     return unsettled_until_ns_ == 0 || VersionsAgree(memory_, interpreter_).value_or(false);
   };
-  while (process_.Alive() && (CountFieldsLeft(fields) != 0 || !versions_agree()) &&
+  while (Alive() && (CountFieldsLeft(fields) != 0 || !versions_agree()) &&
          MonotonicNs() < give_up_ns) {
     absl::StatusOr<PtraceStop> stop = Stop();
     if (!stop.ok()) {
@@ -64,16 +64,19 @@ std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
 
 DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string trouble) const {
   DetachProof proof;
-  if (!process_.Alive()) {
+  if (!Alive()) {
     proof.detail = "the process has ended";
   } else if (Execed()) {
     proof.detail = "the process runs another program now (exec)";
   } else {
     proof.fields_left = CountFieldsLeft(fields);
-    proof.text_bytes_changed = CountTextBytesChanged(memory_, interpreter_);
+    proof.text_bytes_changed = natives_.CountTextBytesChanged();
+    if (HasPython()) proof.text_bytes_changed += CountTextBytesChanged(memory_, interpreter_);
     proof.verified = true;
     proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
-    if (interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
+    if (natives_.site_count() != 0)
+      proof.detail += StrCat(", of ", natives_.site_count(), " native functions");
+    if (HasPython() && interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
       proof.detail += "; the raised instrumentation version stays (harmless)";
     if (proof.fields_left != 0) proof.detail += StrCat("; ", trouble);
   }
@@ -82,10 +85,12 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
 
 DetachProof Attachment::DetachAndProve() {
   const uint64_t begin_ns = MonotonicNs();
+  ended_ns_ = begin_ns;
   programs_->control().abort = 1;
+  if (sleepers_ != nullptr) sleepers_->Pause();
   HandleEvents();  // the dead leave the inventory
-  const bool readable = process_.Alive() && !Execed();
-  if (readable && active_since_ns_ != 0) AttributeTheRest();
+  const bool readable = Alive() && !Execed();
+  if (readable && active_since_ns_ != 0 && HasPython()) AttributeTheRest();
   const std::vector<ArmedField> fields = ArmedFields();
   std::string trouble = readable ? Disarm(fields) : "";
   const uint32_t links_left = programs_->CloseLinks();

@@ -1,6 +1,8 @@
 // The part of an attachment that answers held threads, and makes up for those that went on without
 // an answer.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
@@ -18,6 +20,9 @@ constexpr size_t kMaxExpectedNames = 1'000'000;
 constexpr uint64_t kFirstRepairPauseNs = 100'000'000;
 constexpr uint64_t kLongestRepairPauseNs = 10'000'000'000;
 constexpr size_t kWatchedAtOnce = 64;
+constexpr uint64_t kInterpreterWatchNs = 500'000'000;
+constexpr char kUnseenInterpreter[] =
+    "an interpreter was made and ran unseen at first: its first calls are missed";
 
 }  // namespace
 
@@ -29,6 +34,7 @@ void Attachment::HandleEvents() {
 
 void Attachment::HandleEvent(const sb_event& event) {
   if (event.kind == SB_EVENT_DEAD) return OnDead(event);
+  if (event.kind == SB_EVENT_NEW_INTERPRETER) return OnNewInterpreter(event);
   if (!programs_->Claim(event)) {
     NoteLate(event);
     return;
@@ -74,7 +80,24 @@ void Attachment::OnFirstSight(const sb_event& event) {
 
 void Attachment::OnArm(const sb_event& event) {
   KnownCode* known = inventory_.Find(RemoteAddr{event.code_addr});
-  if (known != nullptr && known->row != kNoRow) ArmHeld(*known);
+  if (known != nullptr && known->row != kNoRow && !IsArmedWhole(*known)) ArmHeld(*known);
+}
+
+// Nothing has run in it yet. Where this comes too late it is told at once: it and the session may
+// be gone before WatchInterpreters() sees it for the second time.
+void Attachment::OnNewInterpreter(const sb_event& event) {
+  if (!programs_->Claim(event)) {
+    const bool waited_for_the_end =
+        event.hold != SB_NOT_HELD && event.at_ns + kHoldLimitNs > ended_ns_;
+    if (waited_for_the_end) return;  // and was let go by it: nothing counted any more
+    interpreter_overlooked_ = true;
+    Skip(kUnseenInterpreter);
+    return;
+  }
+  const absl::Status status = BumpUnusedInterpreters(memory_, memory_, interpreter_);
+  programs_->Answer(event);
+  unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
+  if (!status.ok()) Skip(StrCat("a new interpreter: ", ToStd(status.message())));
 }
 
 void Attachment::OnDead(const sb_event& event) {
@@ -82,7 +105,7 @@ void Attachment::OnDead(const sb_event& event) {
   expected_names_.erase(addr.value);
   const KnownCode* known = inventory_.Find(addr);
   if (known == nullptr || known->head.fingerprint != event.fingerprint) return;
-  if (known->armed) journal_->Died(addr);
+  if (!known->armed.empty()) journal_->Died(addr);
   CountMissed(*known);
   ForgetLate(addr.value, event.fingerprint);
   inventory_.Forget(addr);
@@ -92,25 +115,27 @@ void Attachment::OnDead(const sb_event& event) {
 // later, if this takes that long (a slow disk): then the code is armed in a stop.
 void Attachment::ArmHeld(KnownCode& code) {
   absl::StatusOr<ArmingDecision> decision =
-      DecideArming(memory_, interpreter_, code.head, /*introduced=*/true);
+      DecideArming(memory_, interpreter_, code.head, EntriesToArm(), /*introduced=*/true);
   if (!decision.ok()) {
     Skip("a code object could not be read when it was to be armed");
     return;
   }
-  inventory_.SetBlocked(code,
-                        decision->kind == ArmingDecision::Kind::kBlocked ? decision->why : "");
-  if (decision->kind != ArmingDecision::Kind::kWrite) return;
-  absl::Status status = journal_->WillArm({decision->field});
-  if (status.ok()) {
-    if (MonotonicNs() >= claimed_until_ns_) return;
-    code.field = decision->field;
-    code.armed = true;
-    status = WriteField(memory_, code.field, code.field.armed);
-  }
-  if (!status.ok()) {
+  inventory_.SetBlocked(code, decision->why);
+  if (absl::Status status = WriteHeld(code, decision->fields); !status.ok()) {
     inventory_.SetBlocked(code, std::string(status.message()));
     Skip(std::string(status.message()));
   }
+}
+
+absl::Status Attachment::WriteHeld(KnownCode& code, const std::vector<ArmedField>& fields) {
+  // One that was taken out meanwhile is in the journal as it was.
+  if (code.armed != fields) SB_RETURN_IF_ERROR(journal_->WillArm(fields));
+  for (const ArmedField& field : fields) {
+    if (MonotonicNs() >= claimed_until_ns_) return absl::OkStatus();
+    NoteArmed(code, field);
+    SB_RETURN_IF_ERROR(WriteField(memory_, field, field.armed));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Attachment::Publish(const KnownCode& code) {
@@ -152,7 +177,8 @@ bool Attachment::TakesFile(const std::string& filename) {
 void Attachment::RememberNested(const CodeObject& code, int depth, int& budget) {
   if (depth == kMaxNesting || expected_names_.size() > kMaxExpectedNames) return;
   absl::StatusOr<std::vector<RemoteAddr>> nested =
-      ReadNestedCode(memory_, interpreter_.code_type, interpreter_.tuple_type, code.head.consts);
+      ReadNestedCode(memory_, interpreter_.layout(), interpreter_.code_type,
+                     interpreter_.tuple_type, code.head.consts);
   if (!nested.ok()) return;
   for (RemoteAddr addr : *nested) {
     if (--budget < 0) return;
@@ -251,10 +277,10 @@ void Attachment::CountMissed(const KnownCode& code) {
   LateCode& late = found->second;
   if (late.fingerprint != code.head.fingerprint) return CountLost(late);
   late.counted = true;
-  if (code.row == kNoRow || code.armed) return;
+  if (code.row == kNoRow || !code.armed.empty()) return;
   // Cold code of 3.8 to 3.10 passes the site at each call, and was counted by address.
   const absl::StatusOr<ArmingDecision> decision =
-      DecideArming(memory_, interpreter_, code.head, /*introduced=*/true);
+      DecideArming(memory_, interpreter_, code.head, EntriesToArm(), /*introduced=*/true);
   if (!decision.ok() || decision->kind != ArmingDecision::Kind::kLater)
     inventory_.AddMissedCalls(code.row, 1);
 }
@@ -304,25 +330,56 @@ void Attachment::SettleVersions() {
   journal_->DidBump().IgnoreError();  // else recovery looks once more
 }
 
+// 3.12 on: those that nobody was told of in time. One that is being made right now is none.
+void Attachment::WatchInterpreters() {
+  if (interpreter_.layout().arming != ArmingKind::kInstrumentedResume) return;
+  if (!interpreter_overlooked_ && MonotonicNs() < watch_interpreters_ns_) return;
+  watch_interpreters_ns_ = MonotonicNs() + kInterpreterWatchNs;
+  const absl::StatusOr<std::vector<RemoteAddr>> fresh = NewInterpreters(memory_, interpreter_);
+  if (!fresh.ok()) return;
+  const bool overlooked = std::ranges::any_of(*fresh, [&](RemoteAddr addr) {
+    return std::ranges::find(fresh_interpreters_, addr) != fresh_interpreters_.end();
+  });
+  fresh_interpreters_ = *fresh;
+  if (!(overlooked || interpreter_overlooked_) || !journal_->WillBump().ok()) return;
+  absl::StatusOr<PtraceStop> stop = Stop();
+  if (!stop.ok()) return;
+  const bool was_told = std::exchange(interpreter_overlooked_, false);
+  const absl::Status status = BumpNewInterpreters(process_.pid(), memory_, interpreter_);
+  stop->Resume();
+  NoteStop(*stop, times_);
+  unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
+  if (!status.ok())
+    Skip(StrCat("a new interpreter: ", ToStd(status.message())));
+  else if (!was_told)
+    Skip(kUnseenInterpreter);
+}
+
+// Nothing kept a field of it from being armed, and nobody has taken one out since.
+bool Attachment::IsArmedWhole(const KnownCode& code) const {
+  if (code.armed.empty() || code.is_blocked) return false;
+  return std::ranges::none_of(code.armed, [&](const ArmedField& field) {
+    const absl::StatusOr<int32_t> value = ReadField(memory_, field);
+    return value.ok() && *value != field.armed;
+  });
+}
+
 // 3.12 on: a tool of the process whose callback returned DISABLE takes our instrumentation out too.
 void Attachment::WatchArmed() {
   if (interpreter_.layout().arming != ArmingKind::kInstrumentedResume) return;
-  if (to_watch_.empty()) {
-    for (const auto& [addr, code] : inventory_.codes()) {
-      if (code.armed && code.row != kNoRow) to_watch_.push_back(RemoteAddr{addr});
-    }
-  }
-  for (size_t i = 0; i < kWatchedAtOnce && !to_watch_.empty(); ++i) {
-    KnownCode* code = inventory_.Find(to_watch_.back());
-    to_watch_.pop_back();
-    if (code == nullptr || !code->armed || !code->blocked.empty()) continue;
-    absl::StatusOr<int32_t> unit = ReadField(memory_, code->field);
-    if (!unit.ok() || *unit == code->field.armed) continue;
+  auto at = armed_codes_.upper_bound(watched_up_to_);
+  for (size_t i = 0; i < kWatchedAtOnce && at != armed_codes_.end(); ++i) {
+    watched_up_to_ = *at;
+    KnownCode* code = inventory_.Find(RemoteAddr{*at});
+    const bool is_armed = code != nullptr && !code->armed.empty();
+    at = is_armed ? std::next(at) : armed_codes_.erase(at);
+    if (!is_armed || code->row == kNoRow || code->is_blocked || IsArmedWhole(*code)) continue;
     inventory_.SetBlocked(*code,
                           "a sys.monitoring tool of the process switched its events off; counted "
                           "again when the tool ends");
     inventory_.AddMissedCalls(code->row, 1);
   }
+  if (at == armed_codes_.end()) watched_up_to_ = 0;
 }
 
 }  // namespace sbump

@@ -116,8 +116,8 @@ uint32_t Inventory::RowFor(const KnownCode& code, size_t pattern,
 }
 
 void Inventory::SetBlocked(KnownCode& code, std::string why) {
-  code.blocked = std::move(why);
-  if (code.row != kNoRow) blocked_[code.row] = code.blocked;
+  code.is_blocked = !why.empty();
+  if (code.row != kNoRow) blocked_[code.row] = std::move(why);
 }
 
 void Inventory::ChangeTargets(std::shared_ptr<const TargetList> targets) {

@@ -29,11 +29,10 @@ struct KnownCode {
   const std::string* filename = nullptr;  // interned in the inventory
   std::string qualname;
   QualnameSource qualname_source{};
+  bool is_blocked = false;  // it cannot be armed now; its row says why
   uint32_t row = kNoRow;
-  bool armed = false;
-  ArmedField field;           // when armed
-  std::string blocked;        // why it cannot be armed now
-  uint64_t seen_in_stop = 0;  // number of the stop in which it was last read
+  std::vector<ArmedField> armed;  // its fields that were changed
+  uint64_t seen_in_stop = 0;      // number of the stop in which it was last read
 };
 
 class Inventory {
@@ -54,6 +53,7 @@ class Inventory {
   const Rows& rows() const { return rows_; }
   uint32_t live_code_objects(uint32_t row) const { return live_[row]; }
   const std::string& blocked(uint32_t row) const { return blocked_[row]; }
+  // `why` is empty where it is not.
   void SetBlocked(KnownCode& code, std::string why);
   // Calls of the row that were not counted: a lower bound.
   void AddMissedCalls(uint32_t row, uint64_t calls) { missed_[row] += calls; }

@@ -1,5 +1,5 @@
-// The dry run: which loaded code objects would be hit. Places no probe and writes nothing; the
-// process is stopped for the walk.
+// The dry run: which loaded code objects and native functions would be hit. Places no probe and
+// writes nothing; where there are Python targets the process is stopped for the walk.
 #pragma once
 
 #include "daemon/session/attach_spec.h"
@@ -15,6 +15,7 @@ struct MatchResult {
 };
 
 absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64_t max_stop_ns,
-                                     const SessionEnvironment& environment);
+                                     const SessionEnvironment& environment,
+                                     const Authorise& authorise = {});
 
 }  // namespace sbump

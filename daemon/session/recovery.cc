@@ -12,6 +12,7 @@
 
 #include "daemon/attach/arming.h"
 #include "daemon/attach/journal.h"
+#include "daemon/attach/leaked_probe.h"
 #include "daemon/attach/probe_text.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/attach/version_bump.h"
@@ -67,13 +68,23 @@ absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& m
   return restored;
 }
 
+void LogRemoved(pid_t pid, int probes) {
+  if (probes != 0)
+    Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", pid}, {"probes", probes}});
+}
+
 absl::StatusOr<int> UndoAll(const TargetProcess& process, RemoteMemory& memory,
-                            const Interpreter& interpreter, const JournalContents& journal) {
-  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(process, memory, interpreter, journal));
-  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, interpreter));
-  if (probes != 0) {
-    Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", process.pid()}, {"probes", probes}});
-  }
+                            InterpreterFileCache& files, const JournalContents& journal) {
+  SB_ASSIGN_OR_RETURN(const int native, RemoveLeakedNativeProbes(process, memory, journal.probes));
+  LogRemoved(process.pid(), native);
+  const absl::StatusOr<Interpreter> interpreter = FindInterpreter(process, memory, files);
+  // A session of native functions alone needs no interpreter, and arms nothing.
+  const bool armed_nothing = journal.fields.empty() && !journal.bump_begun;
+  if (absl::IsUnimplemented(interpreter.status()) && armed_nothing) return 0;
+  SB_RETURN_IF_ERROR(interpreter.status());
+  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(process, memory, *interpreter, journal));
+  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, *interpreter));
+  LogRemoved(process.pid(), probes);
   return restored;
 }
 
@@ -90,8 +101,7 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
   SB_ASSIGN_OR_RETURN(TargetLock lock, TargetLock::Acquire(process->id(), "recovery"));
   SB_ASSIGN_OR_RETURN(RemoteMemory memory,
                       RemoteMemory::Open(process->proc_dirfd(), process->pid()));
-  SB_ASSIGN_OR_RETURN(Interpreter interpreter, FindInterpreter(*process, memory, files));
-  SB_ASSIGN_OR_RETURN(int restored, UndoAll(*process, memory, interpreter, journal));
+  SB_ASSIGN_OR_RETURN(int restored, UndoAll(*process, memory, files, journal));
   unlink(path.c_str());
   return restored;
 }
@@ -166,7 +176,7 @@ void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files) {
 }
 
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
-                                RemoteMemory& memory, const Interpreter& interpreter) {
+                                RemoteMemory& memory, InterpreterFileCache& files) {
   const std::string path = Journal::PathOf(state_dir, process.id());
   if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
   SB_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
@@ -175,8 +185,7 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
     return absl::OkStatus();
   }
   SB_ASSIGN_OR_RETURN(JournalContents journal, Journal::Parse(text));
-  // A breakpoint that was left goes with the probes that are placed now.
-  absl::StatusOr<int> restored = StopAndRestore(process, memory, interpreter, journal);
+  absl::StatusOr<int> restored = UndoAll(process, memory, files, journal);
   if (!restored.ok()) {
     return Annotate(restored.status(), StrCat("pid ", process.pid(), ": undoing what ", path,
                                               " says an earlier session left"));

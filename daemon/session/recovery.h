@@ -25,6 +25,6 @@ void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
 
 // The same for one process, whose lock the caller holds: before a new session begins its journal.
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
-                                RemoteMemory& memory, const Interpreter& interpreter);
+                                RemoteMemory& memory, InterpreterFileCache& files);
 
 }  // namespace sbump

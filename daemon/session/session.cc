@@ -1,44 +1,46 @@
 #include "daemon/session/session.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <utility>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/session/merge.h"
 
 namespace sbump {
 namespace {
 
 namespace asio = boost::asio;
 
-// How often ends, execs and calls that were counted by address are looked for.
-constexpr auto kTickInterval = std::chrono::milliseconds(50);
-
-// A thread of the target waits for this one: let it run before ordinary ones. Without the right,
-// holds are slower.
-void RaisePriority(bool raise) {
-  sched_param param{};
-  param.sched_priority = raise ? 1 : 0;
-  pthread_setschedparam(pthread_self(), raise ? SCHED_FIFO : SCHED_OTHER, &param);
-}
+// How often the ends of duration and ttl are looked for.
+constexpr uint64_t kTickNs = 50'000'000;
+// A process that does not answer (it is in a stop) holds nobody's figures up for longer.
+constexpr auto kLongestRefresh = std::chrono::milliseconds(500);
 
 }  // namespace
 
 struct Session::Loop {
   asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(io);
   asio::steady_timer tick{io};
-  // Duplicates: Asio closes what it is given.
-  asio::posix::stream_descriptor events{io};
-  asio::posix::stream_descriptor process{io};
+  asio::steady_timer refresh{io};
+};
+
+// A change of rules that some processes have yet to answer.
+struct Session::Change {
+  RulesChange rules;
+  size_t owed = 0;
+  RulesInForce in_force;
+  absl::Status failure;
+  size_t changed = 0;
+  std::function<void(absl::StatusOr<RulesInForce>)> done;
 };
 
 Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment)
@@ -47,7 +49,13 @@ Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment
       environment_(std::move(environment)),
       started_unix_ns_(UnixNs()),
       started_ns_(MonotonicNs()),
-      loop_(std::make_unique<Loop>()) {}
+      window_(std::make_shared<DelayWindow>(spec_.start_ns, spec_.duration_ns,
+                                            started_ns_ + spec_.ttl_ns)),
+      spec_in_force_(spec_),
+      guard_(spec_.guardrails),
+      loop_(std::make_unique<Loop>()) {
+  if (spec_.pid != 0) held_.insert(spec_.pid);
+}
 
 Session::~Session() {
   Stop("daemon shutting down");
@@ -61,14 +69,21 @@ void Session::Start(std::function<void(absl::Status)> on_end) {
 void Session::Stop(const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
-    if (stop_reason_.empty()) stop_reason_ = reason;
+    if (!stop_reason_.empty()) return;
+    stop_reason_ = reason;
   }
-  loop_->io.stop();
+  Post([this, reason] { StopMembers(reason); });
 }
 
 std::string Session::StopReason() const {
   std::lock_guard lock(mutex_);
   return stop_reason_;
+}
+
+// Runs it on the session's thread, if that takes anything yet.
+void Session::Post(std::function<void()> task) {
+  std::lock_guard lock(mutex_);
+  if (takes_tasks_) asio::post(loop_->io, std::move(task));
 }
 
 int Session::AddSink(SnapshotSink sink) {
@@ -83,200 +98,311 @@ void Session::RemoveSink(int number) {
   std::erase_if(sinks_, [number](const auto& entry) { return entry.first == number; });
 }
 
-std::shared_ptr<const Snapshot> Session::latest() const {
+std::shared_ptr<const SessionSnapshot> Session::latest() const {
   std::lock_guard lock(mutex_);
   return latest_;
 }
 
-void Session::ChangeRules(RulesChange change,
-                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
-  std::unique_lock lock(mutex_);
-  if (!takes_changes_) {
-    lock.unlock();
-    return done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
-  }
-  asio::post(loop_->io, [this, change = std::move(change), done = std::move(done)] {
-    if (!StopReason().empty())
-      return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
-    if (attachment_ == nullptr)
-      return done(absl::FailedPreconditionError("the session is not active yet"));
-    if (absl::Status status = attachment_->ChangeRules(change); !status.ok()) return done(status);
-    Publish(SessionState::kActive, nullptr);
-    const Rows& rows = latest()->rows;
-    RulesInForce now = {.warnings = attachment_->dose_warnings()};
-    now.rows = std::count_if(rows.begin(), rows.end(),
-                             [](const auto& row) { return row->pattern != kNoPattern; });
-    done(std::move(now));
-  });
+bool Session::Holds(pid_t pid) const {
+  std::lock_guard lock(held_mutex_);
+  return held_.contains(pid);
 }
 
 // ---- On the session's thread ----
 
-void Session::Run(std::function<void(absl::Status)> on_end) {
-  pthread_setname_np(pthread_self(), "session");
-  progress_ = StrCat("studying pid ", spec_.pid);
-  Publish(SessionState::kAttaching, nullptr);
-  absl::Status status = Live();
-  if (!status.ok()) {
-    Log(LogLevel::kWarning, "attach_failed",
-        {{"pid", spec_.pid}, {"session", id_}, {"why", ToStd(status.message())}});
-    // For those who only watch.
-    auto end = std::make_shared<SessionEnd>();
-    end->reason = std::string(status.message());
-    end->failed = true;
-    Publish(SessionState::kEnded, std::move(end));
+void Session::Run(const std::function<void(absl::Status)>& on_end) {
+  pthread_setname_np(pthread_self(), "session-group");
+  absl::Status status = Begin();
+  if (status.ok()) {
+    loop_->io.run();
+    if (!attached_) status = first_failure_;
   }
-  TakeLastChanges();
-  attachment_.reset();
+  Finish(status);
   on_end(status);
 }
 
-// From attach to proof. Whatever is thrown (no memory, no file descriptors) ends this session and
-// no other.
-absl::Status Session::Live() {
-  try {
-    if (!StopReason().empty()) return absl::CancelledError(StopReason());
-    SB_RETURN_IF_ERROR(Attach());
-    RunUntilStopped();
-    TakeLastChanges();
-    Publish(SessionState::kEnded, Finish());
-    return absl::OkStatus();
-  } catch (const std::exception& error) {
-    RaisePriority(false);
-    attachment_.reset();
-    return absl::ResourceExhaustedError(StrCat("pid ", spec_.pid, ": ", error.what()));
-  }
-}
-
-// Whoever asked for a change gets an answer, also when the session ended first.
-void Session::TakeLastChanges() {
+void Session::Finish(const absl::Status& status) {
+  UnfollowChildren();
   {
     std::lock_guard lock(mutex_);
-    takes_changes_ = false;
+    takes_tasks_ = false;
   }
+  // Whoever asked for a change gets an answer.
+  loop_->work.reset();
   loop_->io.restart();
   loop_->io.poll();
+  auto end = std::make_shared<SessionEnd>(
+      MergeEnds(LatestOfEach(), status.ok() ? StopReason() : std::string(status.message())));
+  end->failed = !status.ok();
+  Publish(SessionState::kEnded, std::move(end));
+  members_.clear();
 }
 
-absl::Status Session::Attach() {
-  absl::StatusOr<std::unique_ptr<Attachment>> attachment =
-      Attachment::Prepare(spec_, environment_, id_);
-  if (!attachment.ok()) return attachment.status();
-  progress_ = "placing probes and walking the heap";
-  Publish(SessionState::kAttaching, nullptr);
-  // From the first probe on threads of the process wait for this one.
-  RaisePriority(true);
-  if (absl::Status status = (*attachment)->Activate(started_ns_ + spec_.ttl_ns); !status.ok()) {
-    RaisePriority(false);
-    return status;
+absl::Status Session::Begin() {
+  std::vector<pid_t> pids = {spec_.pid};
+  if (spec_.pid == 0) {
+    SB_ASSIGN_OR_RETURN(pids, SelectProcesses(spec_.selector, spec_.max_processes));
   }
-  attachment_ = *std::move(attachment);
-  attach_ns_ = MonotonicNs() - started_ns_;
+  for (pid_t pid : pids) Add({.pid = pid});
+  if (spec_.children) SB_RETURN_IF_ERROR(FollowChildren());
+  takes_newborns_ = true;
+  WaitForTick();
   return absl::OkStatus();
 }
 
-void Session::RunUntilStopped() {
-  progress_.clear();
-  loop_->events.assign(dup(attachment_->event_fd()));
-  loop_->process.assign(dup(attachment_->pidfd()));
-  WatchEvents();
-  WatchProcess();
-  asio::post(loop_->io, [this] {
-    Publish(SessionState::kActive, nullptr);
-    next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
-    Log(LogLevel::kInfo, "session_active",
-        {{"pid", spec_.pid},
-         {"session", id_},
-         {"client", spec_.client_name},
-         {"targets", latest()->rows.size()},
-         {"attach_ms", attach_ns_ / 1'000'000}});
-    Tick();
-  });
-  if (StopReason().empty()) loop_->io.run();
-  RaisePriority(false);
-  loop_->tick.cancel();
-  loop_->events.close();
-  loop_->process.close();
+void Session::Add(ProcessSession::Origin origin, std::optional<PtraceStop> held) {
+  const size_t index = members_.size();
+  origin.number = index;
+  const bool alone = spec_.pid != 0 && !spec_.children;
+  members_.push_back(
+      {.process = std::make_unique<ProcessSession>(id_, std::move(origin), std::move(held),
+                                                   spec_in_force_, environment_, window_,
+                                                   /*opens_window=*/alone)});
+  room_ = Room();
+  ProcessSession& process = *members_.back().process;
+  {
+    std::lock_guard lock(held_mutex_);
+    held_.insert(process.pid());
+  }
+  if (!active_) Publish(SessionState::kAttaching, nullptr);
+  process.Start({.on_progress =
+                     [this] {
+                       Post([this] {
+                         if (!active_) Publish(SessionState::kAttaching, nullptr);
+                       });
+                     },
+                 .on_active = [this, index] { Post([this, index] { OnActive(index); }); },
+                 .on_end =
+                     [this, index](absl::Status status) {
+                       Post([this, index, status = std::move(status)] { OnEnd(index, status); });
+                     }});
 }
 
-void Session::WatchEvents() {
-  loop_->events.async_wait(asio::posix::stream_descriptor::wait_read,
-                           [this](const boost::system::error_code& error) {
-                             if (error || !StopReason().empty()) return;
-                             attachment_->HandleEvents();
-                             WatchEvents();
-                           });
+bool Session::AnyIn(SessionState state) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [state](const Member& member) { return member.state == state; });
 }
 
-void Session::WatchProcess() {
-  loop_->process.async_wait(asio::posix::stream_descriptor::wait_read,
-                            [this](const boost::system::error_code& error) {
-                              if (!error) Stop("target exited");
-                            });
+bool Session::IsOver() const {
+  return !AnyIn(SessionState::kAttaching) && !AnyIn(SessionState::kActive);
 }
 
-void Session::Tick() {
-  // A timer that was cancelled too late still comes here.
+void Session::OnActive(size_t member) {
+  members_[member].state = SessionState::kActive;
+  if (active_) {
+    next_publish_ns_ = std::min(next_publish_ns_, MonotonicNs() + kTickNs);
+  } else if (!AnyIn(SessionState::kAttaching)) {
+    BeActive();
+  } else {
+    Publish(SessionState::kAttaching, nullptr);
+  }
+}
+
+// All that could be attached are: their delays begin together.
+void Session::BeActive() {
   if (!StopReason().empty()) return;
+  active_ = true;
+  window_->Open(MonotonicNs());
+  for (const Member& member : members_) member.process->TakeWindow();
+  attach_ns_ = MonotonicNs() - started_ns_;
+  Publish(SessionState::kActive, nullptr);
+  next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
+  Log(LogLevel::kInfo, "session_active",
+      {{"pid", members_.front().process->pid()},
+       {"session", id_},
+       {"client", spec_.client_name},
+       {"processes", members_.size()},
+       {"attach_ms", attach_ns_ / 1'000'000}});
+}
+
+void Session::OnEnd(size_t index, const absl::Status& status) {
+  Member& member = members_[index];
+  const pid_t pid = member.process->pid();
+  member.state = SessionState::kEnded;
+  room_ = Room();
+  {
+    std::lock_guard lock(held_mutex_);
+    held_.erase(pid);
+  }
+  attached_ |= status.ok();
+  member.is_shown = !LeavesOut(member, status);
+  if (!status.ok() && first_failure_.ok()) first_failure_ = status;
+  if (const auto last = member.process->latest(); status.ok()) last_end_ = last->end->reason;
+  if (member.executed_ns && StopReason().empty()) {
+    AddFollowed(
+        {.pid = pid, .join = ProcessSession::Join::kExecuted, .since_ns = *member.executed_ns});
+  }
+  if (IsOver() && !(StopReason().empty() && AnyFollowedRuns())) return LeaveLoop();
+  if (!active_ && !AnyIn(SessionState::kAttaching)) BeActive();
+}
+
+void Session::LeaveLoop() {
+  {
+    std::lock_guard lock(mutex_);
+    if (stop_reason_.empty()) stop_reason_ = last_end_.empty() ? "target exited" : last_end_;
+  }
+  loop_->io.stop();
+}
+
+void Session::StopMembers(const std::string& reason) {
+  for (const Member& member : members_) member.process->Stop(reason);
+  if (IsOver()) LeaveLoop();
+}
+
+void Session::WaitForTick() {
   const uint64_t now_ns = MonotonicNs();
-  attachment_->Tidy();
-  if (!attachment_->Alive()) return Stop("target exited");
-  if (attachment_->Execed()) return Stop("target called exec");
-  if (const auto why = attachment_->FailedSelfCheck()) return Stop(*why);
-  if (now_ns >= started_ns_ + spec_.ttl_ns) return Stop("ttl over");
-  if (spec_.duration_ns != 0 &&
-      now_ns >= attachment_->active_since_ns() + spec_.start_ns + spec_.duration_ns) {
-    return Stop("duration over");
-  }
-  if (now_ns >= next_publish_ns_) {
-    next_publish_ns_ = std::max(next_publish_ns_ + spec_.interval_ns, now_ns);
-    Publish(SessionState::kActive, nullptr);
-  }
-  const auto until_publish =
-      std::chrono::nanoseconds(next_publish_ns_ - std::min(next_publish_ns_, now_ns));
-  loop_->tick.expires_after(std::min<std::chrono::nanoseconds>(kTickInterval, until_publish));
+  const uint64_t wait_ns =
+      active_ ? std::min(kTickNs, next_publish_ns_ - std::min(next_publish_ns_, now_ns)) : kTickNs;
+  loop_->tick.expires_after(std::chrono::nanoseconds(wait_ns));
   loop_->tick.async_wait([this](const boost::system::error_code& error) {
     if (!error) Tick();
   });
 }
 
-std::shared_ptr<const SessionEnd> Session::Finish() {
-  auto end = std::make_shared<SessionEnd>();
-  end->reason = StopReason();
-  end->proof = attachment_->Detach();
-  Log(end->proof.links_left + end->proof.fields_left + end->proof.text_bytes_changed == 0
-          ? LogLevel::kInfo
-          : LogLevel::kError,
-      "session_ended",
-      {{"pid", spec_.pid},
-       {"session", id_},
-       {"reason", end->reason},
-       {"links_left", end->proof.links_left},
-       {"fields_left", end->proof.fields_left},
-       {"text_bytes_changed", end->proof.text_bytes_changed}});
-  return end;
+void Session::Tick() {
+  if (!StopReason().empty()) return;
+  const uint64_t now_ns = MonotonicNs();
+  const DelayWindow::Bounds window = window_->bounds();
+  if (now_ns >= started_ns_ + spec_.ttl_ns) return Stop("ttl over");
+  if (spec_.duration_ns != 0 && window.until_ns != 0 && now_ns >= window.until_ns) {
+    return Stop("duration over");
+  }
+  if (IsOver() && !AnyFollowedRuns()) return LeaveLoop();
+  if (active_ && now_ns >= next_publish_ns_) {
+    next_publish_ns_ = std::max(next_publish_ns_ + spec_.interval_ns, now_ns);
+    RefreshAndPublish();
+  }
+  WaitForTick();
+}
+
+// ---- Figures ----
+
+// Asks each process for its figures and publishes when all have answered.
+void Session::RefreshAndPublish() {
+  const uint64_t number = ++refresh_number_;
+  refreshing_ = 1;
+  for (const Member& member : members_) {
+    if (member.state != SessionState::kActive) continue;
+    ++refreshing_;
+    member.process->Refresh([this, number] { Post([this, number] { Refreshed(number); }); });
+  }
+  loop_->refresh.expires_after(kLongestRefresh);
+  loop_->refresh.async_wait([this, number](const boost::system::error_code& error) {
+    if (error || number != refresh_number_ || refreshing_ == 0) return;
+    refreshing_ = 1;
+    Refreshed(number);
+  });
+  Refreshed(number);
+}
+
+void Session::Refreshed(uint64_t number) {
+  if (number != refresh_number_ || refreshing_ == 0 || --refreshing_ != 0) return;
+  loop_->refresh.cancel();
+  if (!StopReason().empty()) return;
+  Publish(active_ ? SessionState::kActive : SessionState::kAttaching, nullptr);
+  if (const auto reason = guard_.Judge(MonotonicNs(), *latest()); active_ && reason) Stop(*reason);
+}
+
+std::vector<std::shared_ptr<const Snapshot>> Session::LatestOfEach() const {
+  std::vector<std::shared_ptr<const Snapshot>> all;
+  for (const Member& member : members_) {
+    if (member.is_shown) all.push_back(member.process->latest());
+  }
+  return all;
+}
+
+std::string Session::Progress() const {
+  if (active_ || members_.empty()) return "";
+  if (members_.size() == 1) return members_.front().process->latest()->progress;
+  const auto done = std::count_if(members_.begin(), members_.end(), [](const Member& member) {
+    return member.state != SessionState::kAttaching;
+  });
+  return StrCat("attaching: ", done, " of ", members_.size(), " processes");
 }
 
 void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end) {
-  auto snapshot = std::make_shared<Snapshot>();
+  auto snapshot = std::make_shared<SessionSnapshot>();
   snapshot->session_id = id_;
   snapshot->state = state;
-  snapshot->progress = progress_;
-  snapshot->process.pid = spec_.pid;
+  snapshot->progress = Progress();
   snapshot->unix_ns = UnixNs();
-  snapshot->monotonic_ns = MonotonicNs();
-  if (attachment_ != nullptr) attachment_->Describe(*snapshot);
-  snapshot->times.attach_ns = attach_ns_;
-  if (end != nullptr) {
-    auto final_end = std::make_shared<SessionEnd>(*end);
-    final_end->no_match = snapshot->rows.empty();
-    final_end->no_hits = std::all_of(snapshot->counters.begin(), snapshot->counters.end(),
-                                     [](const RowCounters& row) { return row.calls == 0; });
-    snapshot->end = std::move(final_end);
-  }
+  snapshot->processes = LatestOfEach();
+  MergeProcesses(*snapshot);
+  DescribeLeftOut(*snapshot);
+  if (attach_ns_ != 0) snapshot->times.attach_ns = attach_ns_;
+  snapshot->end = std::move(end);
   std::lock_guard lock(mutex_);
   latest_ = snapshot;
   for (const auto& [number, sink] : sinks_) sink(snapshot);
+}
+
+// ---- Changes ----
+
+void Session::ChangeRules(RulesChange change,
+                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
+  {
+    std::lock_guard lock(mutex_);
+    if (takes_tasks_) {
+      return asio::post(loop_->io, [this, change = std::move(change), done = std::move(done)] {
+        ApplyChange(change, done);
+      });
+    }
+  }
+  done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
+}
+
+void Session::ApplyChange(RulesChange change,
+                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
+  if (!StopReason().empty())
+    return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
+  if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
+  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
+    return done(status);
+  const auto pending = std::make_shared<Change>();
+  pending->rules = change;
+  pending->done = std::move(done);
+  for (const Member& member : members_) pending->owed += member.state == SessionState::kActive;
+  for (const Member& member : members_) {
+    if (member.state != SessionState::kActive) continue;
+    member.process->ChangeRules(change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
+      // The session's thread is there until each process has ended, and so has answered.
+      asio::post(loop_->io,
+                 [this, pending, of_one = std::move(of_one)] { Changed(pending, of_one); });
+    });
+  }
+  if (pending->owed == 0) {
+    pending->done(absl::FailedPreconditionError(StrCat("session ", id_, " has no process now")));
+  }
+}
+
+// For processes that come later.
+void Session::Adopt(const RulesChange& change) {
+  TargetRules& rules = spec_in_force_.rules;
+  if (change.targets != nullptr) rules.targets = change.targets;
+  if (change.natives != nullptr) rules.natives = change.natives;
+  rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
+  rules.dose.every = change.every.value_or(rules.dose.every);
+}
+
+void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
+  RulesInForce& sum = change->in_force;
+  if (of_one.ok()) {
+    ++change->changed;
+    sum.rows += of_one->rows;
+    for (std::string& warning : of_one->warnings) {
+      if (std::find(sum.warnings.begin(), sum.warnings.end(), warning) == sum.warnings.end())
+        sum.warnings.push_back(std::move(warning));
+    }
+  } else if (change->failure.ok()) {
+    change->failure = of_one.status();
+  }
+  if (--change->owed != 0) return;
+  if (change->changed != 0) Adopt(change->rules);
+  if (StopReason().empty()) Publish(SessionState::kActive, nullptr);
+  if (change->changed == 0) return change->done(change->failure);
+  if (!change->failure.ok())
+    sum.warnings.push_back(StrCat("not in force everywhere: ", change->failure.message()));
+  change->done(std::move(sum));
 }
 
 }  // namespace sbump

@@ -1,6 +1,6 @@
-// One attach from request to proof. Each session has a thread of its own, which owns the
-// attachment: a thread of the target waits (a few ms at most) for its answers, so no other session,
-// client or file system may keep it busy.
+// What one client asked for, from request to proof: one process, or several that are delayed
+// together. Owns a ProcessSession for each, and a thread that decides when it begins, publishes and
+// ends.
 //
 // All methods may be called from any thread.
 #pragma once
@@ -9,17 +9,22 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "daemon/attach/process_events.h"
 #include "daemon/session/attach_spec.h"
-#include "daemon/session/attachment.h"
+#include "daemon/session/guard.h"
+#include "daemon/session/process_session.h"
 #include "daemon/stats/snapshot.h"
 
 namespace sbump {
 
 // Called on the session's thread, in order; the last one has `end`. Must not block.
-using SnapshotSink = std::function<void(std::shared_ptr<const Snapshot>)>;
+using SnapshotSink = std::function<void(std::shared_ptr<const SessionSnapshot>)>;
 
 class Session {
  public:
@@ -35,7 +40,7 @@ class Session {
   // Ends the session; the first reason given counts.
   void Stop(const std::string& reason);
 
-  // `done` is called on the session's thread or (when the session is over) on this one.
+  // For all its processes. `done` is called on some thread, once.
   void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
 
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
@@ -46,38 +51,98 @@ class Session {
   const std::string& id() const { return id_; }
   const AttachSpec& spec() const { return spec_; }
   uint64_t started_unix_ns() const { return started_unix_ns_; }
-  std::shared_ptr<const Snapshot> latest() const;
+  std::shared_ptr<const SessionSnapshot> latest() const;
+  // One of its processes that has not ended.
+  bool Holds(pid_t pid) const;
 
  private:
   struct Loop;
-  void Run(std::function<void(absl::Status)> on_end);
-  absl::Status Live();
-  absl::Status Attach();
-  void RunUntilStopped();
-  void WatchEvents();
-  void WatchProcess();
+  struct Member {
+    std::unique_ptr<ProcessSession> process;
+    SessionState state = SessionState::kAttaching;
+    bool is_shown = true;  // false: it turned out to be none of the session's business
+    std::optional<uint64_t> executed_ns;  // it runs another program since
+  };
+  // Processes that are not attached, and why.
+  struct LeftOut {
+    uint64_t without_python = 0;
+    uint64_t ended_early = 0;
+    uint64_t beyond_most = 0;
+  };
+  struct Change;
+
+  void Run(const std::function<void(absl::Status)>& on_end);
+  void Finish(const absl::Status& status);
+  void Post(std::function<void()> task);
+  absl::Status Begin();
+  void Add(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
+  void OnActive(size_t member);
+  void OnEnd(size_t index, const absl::Status& status);
+  bool IsOver() const;
+  bool AnyIn(SessionState state) const;
+  void BeActive();
+  void LeaveLoop();
+  void StopMembers(const std::string& reason);
   void Tick();
-  void TakeLastChanges();
+  void WaitForTick();
+  void RefreshAndPublish();
+  void Refreshed(uint64_t number);
+  void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
+  void Adopt(const RulesChange& change);
+  void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
+  std::vector<std::shared_ptr<const Snapshot>> LatestOfEach() const;
+  std::string Progress() const;
   void Publish(SessionState state, std::shared_ptr<const SessionEnd> end);
-  std::shared_ptr<const SessionEnd> Finish();
   std::string StopReason() const;
+
+  // children.cc
+  absl::Status FollowChildren();
+  void UnfollowChildren();
+  void HearOf(const ProcessEvent& event);
+  void OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held);
+  size_t Room() const;
+  void AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
+  bool LeavesOut(const Member& member, const absl::Status& status);
+  bool AnyFollowedRuns();
+  void DescribeLeftOut(SessionSnapshot& snapshot) const;
 
   const std::string id_;
   const AttachSpec spec_;
   const SessionEnvironment environment_;
   const uint64_t started_unix_ns_;
   const uint64_t started_ns_;
+  const std::shared_ptr<DelayWindow> window_;
 
   // The session's thread only.
-  std::unique_ptr<Attachment> attachment_;
+  std::vector<Member> members_;
+  AttachSpec spec_in_force_;    // with the changes so far: for processes that come later
+  absl::Status first_failure_;  // of a process that never became active
+  std::string last_end_;        // why the last of its processes ended
+  bool active_ = false;         // all that could be attached were
+  bool attached_ = false;       // some process was, and has ended
+  Guard guard_;
   uint64_t attach_ns_ = 0;
   uint64_t next_publish_ns_ = 0;
-  std::string progress_;
+  uint64_t refresh_number_ = 0;
+  size_t refreshing_ = 0;
+  std::optional<uint64_t> follower_;  // with spec_.children
+  std::set<pid_t> followed_;          // that ran when it was last looked at
+  LeftOut left_out_;
+  // For the thread that tells of forks: newborns are held once the session takes them at once, and
+  // not more of them than it has room for.
+  std::atomic<bool> takes_newborns_ = false;
+  std::atomic<size_t> room_ = 0;
+  std::atomic<size_t> newborns_ = 0;  // told of, not taken yet
+  uint64_t events_lost_before_ = 0;
+
+  // Apart: the table asks while a sink may be running.
+  mutable std::mutex held_mutex_;
+  std::set<pid_t> held_;  // guarded by held_mutex_
 
   mutable std::mutex mutex_;
   std::string stop_reason_;                          // guarded by mutex_; empty: not asked
-  bool takes_changes_ = true;                        // guarded by mutex_
-  std::shared_ptr<const Snapshot> latest_;           // guarded by mutex_
+  bool takes_tasks_ = true;                          // guarded by mutex_
+  std::shared_ptr<const SessionSnapshot> latest_;    // guarded by mutex_
   std::vector<std::pair<int, SnapshotSink>> sinks_;  // guarded by mutex_
   int next_sink_ = 1;                                // guarded by mutex_
 

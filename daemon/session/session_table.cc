@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include "daemon/attach/link_keeper.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -18,7 +19,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Begin(
         StrCat("this daemon has ", sessions_.size(), " sessions, the most it takes"));
   }
   for (const auto& [id, session] : sessions_) {
-    if (session->spec().pid == spec.pid) {
+    if (session->Holds(spec.pid)) {
       return absl::AlreadyExistsError(
           StrCat("pid ", spec.pid, " is held by session ", id, " of ", session->spec().client_name,
                  ": one session per process; end that one first (sbumpctl detach ", id, ")"));
@@ -43,7 +44,7 @@ std::shared_ptr<Session> SessionTable::Find(const std::string& id) const {
 
 std::shared_ptr<Session> SessionTable::FindByPid(pid_t pid) const {
   for (const std::shared_ptr<Session>& session : All()) {
-    if (session->spec().pid == pid) return session;
+    if (session->Holds(pid)) return session;
   }
   return nullptr;
 }
@@ -76,13 +77,32 @@ void SessionTable::JoinEnded() {
   }
 }
 
-void SessionTable::Shutdown() {
+std::pair<size_t, uint64_t> SessionTable::Progress() const {
+  const LinkKeeper* keeper = environment_.link_keeper;
+  return {sessions_.size(), keeper == nullptr ? 0 : keeper->closed()};
+}
+
+std::vector<std::string> SessionTable::Shutdown(ShutdownPatience patience) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLookEvery = std::chrono::milliseconds(100);
   std::unique_lock lock(mutex_);
   shutting_down_ = true;
   for (const auto& [id, session] : sessions_) session->Stop("daemon shutting down");
-  changed_.wait(lock, [this] { return sessions_.empty(); });
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point last_progress = begin;
+  auto progress = Progress();
+  while (!sessions_.empty() && Clock::now() - begin < patience.in_all &&
+         Clock::now() - last_progress < patience.without_progress) {
+    changed_.wait_for(lock, kLookEvery, [this] { return sessions_.empty(); });
+    const auto now_done = Progress();
+    if (now_done != progress) last_progress = Clock::now();
+    progress = now_done;
+  }
+  std::vector<std::string> left;
+  for (const auto& [id, session] : sessions_) left.push_back(id);
   lock.unlock();
   JoinEnded();
+  return left;
 }
 
 }  // namespace sbump

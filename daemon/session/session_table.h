@@ -1,16 +1,26 @@
 // All sessions of this daemon. Thread: everything here may be called from any thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/session/session.h"
 
 namespace sbump {
+
+// How long Shutdown() waits for sessions that do not end.
+struct ShutdownPatience {
+  std::chrono::milliseconds in_all = std::chrono::hours(24);
+  // While no session ends and no probe is taken away. (The kernel removes probes one after the
+  // other, some 90 ms each: many take their time, and that is no reason to give up.)
+  std::chrono::milliseconds without_progress = std::chrono::hours(24);
+};
 
 class SessionTable {
  public:
@@ -28,14 +38,17 @@ class SessionTable {
   std::shared_ptr<Session> FindByPid(pid_t pid) const;
   std::vector<std::shared_ptr<Session>> All() const;
 
-  // Ends every session, refuses new ones, and returns when the last one is detached.
-  void Shutdown();
+  // Ends every session, refuses new ones, and returns when the last one is detached, or when the
+  // patience is over with those that are not: their processes' memory does not answer.
+  std::vector<std::string> Shutdown(ShutdownPatience patience = {});
 
   const SessionEnvironment& environment() const { return environment_; }
 
  private:
   void Ended(const std::string& id);
   void JoinEnded();
+  // Grows, or falls, with each thing that was done. With the mutex held.
+  std::pair<size_t, uint64_t> Progress() const;
 
   const SessionEnvironment environment_;
   mutable std::mutex mutex_;

@@ -16,19 +16,37 @@ constexpr size_t kWalkCacheBytes = size_t{128} << 20;
 constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr auto kLongestPause = std::chrono::milliseconds(250);
 
+// Until all are stopped, and from then until the stop expires.
+uint64_t LongestTurnNs(const WalkTarget& target) {
+  return 2 * (target.max_stop_ns + PtraceStop::kGraceNs);
+}
+
+absl::StatusOr<PtraceStop> StopFor(const WalkTarget& target, const WalkSteps& steps,
+                                   SessionTimes& times) {
+  if (target.early_stop != nullptr && *target.early_stop) {
+    PtraceStop stop = *std::move(*target.early_stop);
+    target.early_stop->reset();
+    const std::chrono::nanoseconds longest(target.max_stop_ns + PtraceStop::kGraceNs);
+    if (stop.KeepFor(longest)) return stop;
+    ++times.stops;
+    times.stopped_ns += target.max_stop_ns;
+    times.longest_stop_ns = std::max(times.longest_stop_ns, target.max_stop_ns);
+  }
+  if (target.stood_still != nullptr) *target.stood_still = false;
+  return steps.stop();
+}
+
 }  // namespace
 
 absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, SessionTimes& times) {
   const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
   for (auto pause = std::chrono::milliseconds(2);; pause = std::min(2 * pause, kLongestPause)) {
-    std::unique_lock turn(target.walk_turn);
-    SB_ASSIGN_OR_RETURN(
-        PtraceStop stop,
-        PtraceStop::StopAll(target.process, std::chrono::nanoseconds(target.max_stop_ns)));
+    WalkTurn::Hold turn = target.walk_turn.Take(LongestTurnNs(target));
+    SB_ASSIGN_OR_RETURN(PtraceStop stop, StopFor(target, steps, times));
     steps.when_stopped();
     const CachedReader reader(target.memory, kWalkCacheBytes);
     absl::StatusOr<HeapWalk> walk =
-        WalkHeap(reader, target.interpreter, stop.stopped_since_ns() + target.max_stop_ns);
+        WalkHeap(reader, target.interpreter, MonotonicNs() + target.max_stop_ns);
     absl::Status status =
         walk.ok() ? steps.with_walk({stop, reader}, *std::move(walk)) : walk.status();
     stop.Resume();
@@ -36,7 +54,7 @@ absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, Sessi
     NoteStop(stop, times);
     if (status.code() != absl::StatusCode::kUnavailable) return status;
     if (MonotonicNs() > give_up_ns) break;
-    turn.unlock();
+    turn.Release();
     std::this_thread::sleep_for(pause);  // a collection was running
   }
   return absl::FailedPreconditionError(
@@ -51,15 +69,32 @@ void NoteStop(const PtraceStop& stop, SessionTimes& times) {
   times.longest_stop_ns = std::max(times.longest_stop_ns, ns);
 }
 
+ProcessInfo DescribeNativeProcess(const TargetProcess& process, std::string exe) {
+  return {.pid = process.pid(),
+          .start_ticks = process.id().start_ticks,
+          .exe = std::move(exe),
+          .strategy = "native functions only"};
+}
+
 ProcessInfo DescribeProcess(const TargetProcess& process, const Interpreter& interpreter,
                             std::string exe) {
   return {.pid = process.pid(),
           .start_ticks = process.id().start_ticks,
           .exe = std::move(exe),
           .python_version = ToString(interpreter.file->version),
+          .python_build = std::string(BuildKind(interpreter)),
           .strategy = std::string(StrategyName(interpreter.layout().arming)),
           .interpreter = interpreter.path,
           .build_id = interpreter.file->build_id};
+}
+
+std::vector<std::string> WarningsOf(const Interpreter& interpreter) {
+  std::vector<std::string> warnings;
+  for (const std::string& path : interpreter.passed_over) {
+    warnings.push_back(StrCat("the interpreter in ", path,
+                              " was loaded but never started: what it may run later is not seen"));
+  }
+  return warnings;
 }
 
 }  // namespace sbump

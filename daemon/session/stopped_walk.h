@@ -2,13 +2,16 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "daemon/cpython/heap_walk.h"
 #include "daemon/cpython/interpreter.h"
 #include "daemon/process/ptrace_stop.h"
 #include "daemon/process/remote_memory.h"
 #include "daemon/process/target_process.h"
+#include "daemon/session/walk_turn.h"
 #include "daemon/stats/snapshot.h"
 
 namespace sbump {
@@ -18,7 +21,10 @@ struct WalkTarget {
   const RemoteMemory& memory;
   const Interpreter& interpreter;
   uint64_t max_stop_ns = 0;
-  std::mutex& walk_turn;  // SessionEnvironment
+  WalkTurn& walk_turn;  // SessionEnvironment
+  // A stop that is there already, for the first look; it ends with it.
+  std::optional<PtraceStop>* early_stop = nullptr;
+  bool* stood_still = nullptr;  // cleared where the process ran on after it
 };
 
 // A process that stands still.
@@ -30,6 +36,7 @@ struct StoppedProcess {
 
 // What happens around and within a stop.
 struct WalkSteps {
+  std::function<absl::StatusOr<PtraceStop>()> stop;
   std::function<void()> when_stopped = [] {};
   // With the process still stopped.
   std::function<absl::Status(const StoppedProcess& stopped, HeapWalk walk)> with_walk;
@@ -45,7 +52,10 @@ absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, Sessi
 void NoteStop(const PtraceStop& stop, SessionTimes& times);
 
 // What is told of the process to clients.
+// Of a session without Python targets.
+ProcessInfo DescribeNativeProcess(const TargetProcess& process, std::string exe);
 ProcessInfo DescribeProcess(const TargetProcess& process, const Interpreter& interpreter,
                             std::string exe);
+std::vector<std::string> WarningsOf(const Interpreter& interpreter);
 
 }  // namespace sbump

@@ -83,18 +83,18 @@ TEST(InventoryTest, ADeadCodeObjectLeavesItsRow) {
 
 TEST(InventoryTest, AnAddressThatIsUsedAgain) {
   Inventory inventory(Targets({"*:f", "*:g"}));
-  inventory.Learn(Code(0x1000, "f"), {}).armed = true;
+  inventory.Learn(Code(0x1000, "f"), {}).armed = {ArmedField{.code = {0x1000}}};
   const KnownCode& known = inventory.Learn(Code(0x1000, "g", "/app/m.py", 9), {});
   EXPECT_EQ(known.row, 1u);
-  EXPECT_FALSE(known.armed) << "another object: nothing was written into it";
+  EXPECT_TRUE(known.armed.empty()) << "another object: nothing was written into it";
   EXPECT_EQ(inventory.live_code_objects(0), 0u);
   EXPECT_EQ(inventory.live_code_objects(1), 1u);
 }
 
 TEST(InventoryTest, TheSameObjectSeenAgainIsStillArmed) {
   Inventory inventory(Targets({"*:f"}));
-  inventory.Learn(Code(0x1000, "f"), {}).armed = true;
-  EXPECT_TRUE(inventory.Learn(Code(0x1000, "f"), {}).armed);
+  inventory.Learn(Code(0x1000, "f"), {}).armed = {ArmedField{.code = {0x1000}}};
+  EXPECT_THAT(inventory.Learn(Code(0x1000, "f"), {}).armed, SizeIs(1));
   EXPECT_EQ(inventory.live_code_objects(0), 1u) << "counted once";
 }
 
@@ -128,8 +128,10 @@ TEST(InventoryTest, WhatBlocksACodeObjectIsSaidOfItsRow) {
   Inventory inventory(Targets({"*:f"}));
   KnownCode& known = inventory.Learn(Code(0x1000, "f"), {});
   inventory.SetBlocked(known, "blocked by a tool");
+  EXPECT_TRUE(known.is_blocked);
   EXPECT_EQ(inventory.blocked(0), "blocked by a tool");
   inventory.SetBlocked(known, "");
+  EXPECT_FALSE(known.is_blocked);
   EXPECT_EQ(inventory.blocked(0), "");
 }
 

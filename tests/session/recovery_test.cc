@@ -11,6 +11,7 @@
 
 #include "daemon/attach/journal.h"
 #include "daemon/base/str_cat.h"
+#include "tests/fakes/temp_dir.h"
 #include "tests/process/child.h"
 
 namespace sbump {
@@ -20,11 +21,7 @@ constexpr pid_t kNobody = (1 << 22) + 17;  // pids end at 2^22
 
 class RecoveryTest : public testing::Test {
  protected:
-  RecoveryTest() : state_dir_(StrCat(testing::TempDir(), "/recovery_test.XXXXXX")) {
-    if (mkdtemp(state_dir_.data()) == nullptr) abort();
-    std::filesystem::create_directory(state_dir_ + "/journal");
-  }
-  ~RecoveryTest() override { std::filesystem::remove_all(state_dir_); }
+  RecoveryTest() { std::filesystem::create_directory(state_dir_ + "/journal"); }
 
   std::string Path(const std::string& name) const { return state_dir_ + "/journal/" + name; }
   void Put(const std::string& name, const std::string& text) { std::ofstream(Path(name)) << text; }
@@ -35,7 +32,8 @@ class RecoveryTest : public testing::Test {
   RecoveryResult Recover() { return RecoverJournals(state_dir_, files_); }
   bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }
 
-  std::string state_dir_;
+  const TempDir temp_dir_{"recovery"};
+  const std::string state_dir_ = temp_dir_.path();
   InterpreterFileCache files_;
 };
 

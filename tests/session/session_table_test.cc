@@ -12,6 +12,7 @@
 namespace sbump {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -32,10 +33,10 @@ AttachSpec SpecFor(pid_t pid) {
 class SessionTableTest : public testing::Test {
  protected:
   InterpreterFileCache files;
-  std::mutex walk_turn;
+  WalkTurn walk_turn;
   SessionTable table{{.files = &files, .walk_turn = &walk_turn, .state_dir = "/nonexistent"}};
 
-  static void IgnoreSnapshots(std::shared_ptr<const Snapshot>) {}
+  static void IgnoreSnapshots(std::shared_ptr<const SessionSnapshot>) {}
   static void IgnoreEnd(absl::Status) {}
 };
 
@@ -47,7 +48,7 @@ class Gate {
     if (!std::exchange(open_, true)) promise_.set_value();
   }
   SnapshotSink Sink() const {
-    return [future = future_](std::shared_ptr<const Snapshot>) { future.wait(); };
+    return [future = future_](std::shared_ptr<const SessionSnapshot>) { future.wait(); };
   }
 
  private:
@@ -100,6 +101,13 @@ TEST_F(SessionTableTest, AShutdownEndsAllAndRefusesNew) {
   EXPECT_TRUE(
       absl::IsUnavailable(table.Begin(SpecFor(kNobody), IgnoreSnapshots, IgnoreEnd).status()));
   table.Shutdown();
+}
+
+TEST_F(SessionTableTest, AShutdownGivesUpOnASessionThatDoesNotEnd) {
+  Gate gate;
+  ASSERT_TRUE(table.Begin(SpecFor(kNobody), gate.Sink(), IgnoreEnd).ok());
+  EXPECT_THAT(table.Shutdown({.without_progress = std::chrono::milliseconds(200)}),
+              ElementsAre("s1"));
 }
 
 TEST_F(SessionTableTest, ChangesToASessionThatIsOverAreAnswered) {

@@ -1,0 +1,45 @@
+#include "daemon/session/attach_spec.h"
+
+#include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
+
+namespace sbump {
+namespace {
+
+absl::Status CheckDelay(DelayMode mode, std::string_view what, std::optional<uint64_t> delay_ns) {
+  const uint64_t longest_ns = LongestDelayNs(mode);
+  if (delay_ns.value_or(0) <= longest_ns) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      what, " is ", FormatDuration(*delay_ns), "; the longest is ", FormatDuration(longest_ns),
+      mode == DelayMode::kSpin
+          ? " in spin mode, which burns CPU in the process: longer ones need --mode sleep"
+          : ""));
+}
+
+absl::Status CheckDelays(DelayMode mode, std::optional<uint64_t> delay_ns,
+                         const TargetList* targets, const NativeList* natives) {
+  SB_RETURN_IF_ERROR(CheckDelay(mode, "the delay", delay_ns));
+  if (targets != nullptr) {
+    for (const Pattern& pattern : targets->patterns())
+      SB_RETURN_IF_ERROR(CheckDelay(mode, StrCat("the delay of ", pattern.text), pattern.delay_ns));
+  }
+  if (natives != nullptr) {
+    for (const NativePattern& pattern : *natives) {
+      SB_RETURN_IF_ERROR(
+          CheckDelay(mode, StrCat("the delay of ", pattern.text), pattern.overrides.delay_ns));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckDelays(DelayMode mode, const TargetRules& rules) {
+  return CheckDelays(mode, rules.dose.delay_ns, rules.targets.get(), rules.natives.get());
+}
+
+absl::Status CheckDelays(DelayMode mode, const RulesChange& change) {
+  return CheckDelays(mode, change.delay_ns, change.targets.get(), change.natives.get());
+}
+
+}  // namespace sbump

@@ -1,0 +1,143 @@
+// The part of a session that follows its processes' forks and execs.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/process/process_facts.h"
+#include "daemon/session/session.h"
+
+namespace sbump {
+namespace {
+
+// Each leaves its last figures in the session.
+constexpr size_t kMostProcessesEver = 1024;
+// A process that was just forked stops within microseconds, or is not waited for.
+constexpr uint64_t kPatienceWithNewbornNs = 20'000'000;
+
+}  // namespace
+
+absl::Status Session::FollowChildren() {
+  ProcessEvents& events = *environment_.process_events;
+  SB_ASSIGN_OR_RETURN(follower_,
+                      events.AddFollower([this](const ProcessEvent& event) { HearOf(event); }));
+  events_lost_before_ = events.lost();
+  // What a process forks from here on is told; then look who is there already, until nobody is new.
+  std::vector<pid_t> todo;
+  for (const Member& member : members_) todo.push_back(member.process->pid());
+  while (!todo.empty()) {
+    std::vector<pid_t> found;
+    for (pid_t pid : todo) {
+      followed_.insert(pid);
+      SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
+    }
+    for (pid_t pid : todo) {
+      for (pid_t child : DescendantsOf(pid)) {
+        if (followed_.insert(child).second) found.push_back(child);
+      }
+    }
+    for (pid_t pid : found) AddFollowed({.pid = pid});
+    todo = std::move(found);
+  }
+  return absl::OkStatus();
+}
+
+void Session::UnfollowChildren() {
+  if (follower_) environment_.process_events->RemoveFollower(*follower_);
+}
+
+// On the thread that hears of it first: each hop to another one would let a newborn run on.
+void Session::HearOf(const ProcessEvent& event) {
+  // Native functions need no stop, and may take long to find.
+  const bool holds = event.kind == ProcessEvent::Kind::kForked && !event.shares_memory &&
+                     takes_newborns_ && newborns_ < room_ && spec_.rules.natives->empty() &&
+                     StopReason().empty();
+  if (!holds) return Post([this, event] { OnProcessEvent(event, {}); });
+  const uint64_t patience_ns = std::min(kPatienceWithNewbornNs, spec_.max_stop_ns);
+  auto stop = PtraceStop::StopNewborn({.pid = event.pid, .start_ticks = event.start_ticks},
+                                      std::chrono::nanoseconds(patience_ns),
+                                      std::chrono::nanoseconds(spec_.max_stop_ns - patience_ns));
+  const auto held = std::make_shared<std::optional<PtraceStop>>();
+  if (stop.ok()) *held = *std::move(stop);
+  ++newborns_;
+  Post([this, event, held] {
+    OnProcessEvent(event, std::exchange(*held, {}));
+    --newborns_;
+  });
+}
+
+void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held) {
+  if (!StopReason().empty()) return;
+  followed_.insert(event.pid);
+  const auto live = std::find_if(members_.begin(), members_.end(), [&](const Member& member) {
+    return member.state != SessionState::kEnded && member.process->pid() == event.pid;
+  });
+  if (event.kind == ProcessEvent::Kind::kForked) {
+    // One that was there when all were listed, or that has no memory of its own yet.
+    if (live != members_.end() || event.shares_memory) return;
+    return AddFollowed({.pid = event.pid,
+                        .join = ProcessSession::Join::kForked,
+                        .parent_pid = event.parent_pid,
+                        .since_ns = event.at_ns},
+                       std::move(held));
+  }
+  if (live == members_.end()) {
+    return AddFollowed(
+        {.pid = event.pid, .join = ProcessSession::Join::kExecuted, .since_ns = event.at_ns});
+  }
+  // Another program, judged anew: by a new member when this one is gone.
+  live->executed_ns = event.at_ns;
+  live->process->Stop("target called exec");
+}
+
+size_t Session::Room() const {
+  const auto free = [](size_t most, size_t taken) { return most - std::min(most, taken); };
+  const auto live = std::count_if(members_.begin(), members_.end(), [](const Member& member) {
+    return member.state != SessionState::kEnded;
+  });
+  return std::min(free(spec_.max_processes, static_cast<size_t>(live)),
+                  free(kMostProcessesEver, members_.size()));
+}
+
+void Session::AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held) {
+  if (Room() != 0) return Add(std::move(origin), std::move(held));
+  ++left_out_.beyond_most;
+}
+
+// Whether a process that never became active is left out of the session, which goes on without it.
+bool Session::LeavesOut(const Member& member, const absl::Status& status) {
+  const bool was_named = spec_.pid != 0 && !spec_.children;
+  if (status.ok() || was_named) return false;
+  if (SaysNoPython(status)) {
+    ++left_out_.without_python;
+    return true;
+  }
+  const bool followed = member.process->origin().join != ProcessSession::Join::kAsked;
+  if (!IsRunning(member.process->pid()) ||
+      (followed && (absl::IsNotFound(status) || member.executed_ns))) {
+    ++left_out_.ended_early;
+    return true;
+  }
+  return false;
+}
+
+bool Session::AnyFollowedRuns() {
+  std::erase_if(followed_, [](pid_t pid) { return !IsRunning(pid); });
+  return !followed_.empty();
+}
+
+void Session::DescribeLeftOut(SessionSnapshot& snapshot) const {
+  const auto add = [&](std::string reason, uint64_t count) {
+    if (count != 0) snapshot.skipped.push_back({std::move(reason), count});
+  };
+  add("processes without a Python interpreter", left_out_.without_python);
+  add("processes that ended before they could be attached", left_out_.ended_early);
+  add(StrCat("processes beyond the most (", spec_.max_processes, " at once)"),
+      left_out_.beyond_most);
+  if (follower_)
+    add("forks or execs that were not told",
+        environment_.process_events->lost() - events_lost_before_);
+}
+
+}  // namespace sbump

@@ -1,0 +1,44 @@
+#include "daemon/session/process_session.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+using std::chrono::seconds;
+
+char StateOf(pid_t pid) {
+  const auto process = TargetProcess::Open(pid);
+  const auto text = process.ok() ? process->ReadProcFile("stat", 4096) : process.status();
+  return text.ok() ? ParseProcStat(*text)->state : '?';
+}
+
+// A child that calls exec at once, or a session that ends at that moment.
+TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
+  Child child([] {
+    while (true) pause();
+  });
+  auto stop =
+      PtraceStop::StopNewborn(TargetProcess::Open(child.pid())->id(), seconds(5), seconds(50));
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  ASSERT_TRUE(stop->Await().ok()) << stop->Await();
+  ASSERT_EQ(StateOf(child.pid()), 't');
+  ProcessSession process("s1", {.pid = child.pid()}, *std::move(stop), AttachSpec{}, {},
+                         std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+  process.Stop("target called exec");
+  std::promise<absl::Status> ended;
+  process.Start({.on_progress = [] {},
+                 .on_active = [] {},
+                 .on_end = [&](absl::Status status) { ended.set_value(std::move(status)); }});
+  EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));
+  EXPECT_NE(StateOf(child.pid()), 't');
+}
+
+}  // namespace
+}  // namespace sbump
