@@ -1,0 +1,28 @@
+// Answers Prometheus, over HTTP at /metrics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/base/status.h"
+#include "daemon/metrics/meters.h"
+
+namespace sbump {
+
+// What only others know, asked at each scrape.
+struct Gauges {
+  std::function<size_t()> sessions;
+  std::function<size_t()> connections;
+};
+
+class Exporter {
+ public:
+  // `address` is "HOST:PORT", "[ADDRESS]:PORT" with a numeric address, on loopback unless `any`:
+  // who scrapes is not asked for a certificate. kInvalidArgument, kUnavailable.
+  static absl::StatusOr<std::unique_ptr<Exporter>> Start(const std::string& address, bool any,
+                                                         const Meters& meters, Gauges gauges);
+  virtual ~Exporter() = default;
+};
+
+}  // namespace sbump
