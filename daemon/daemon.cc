@@ -10,22 +10,40 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
-#include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "daemon/attach/calibration.h"
 #include "daemon/attach/link_keeper.h"
+#include "daemon/attach/process_events.h"
+#include "daemon/attach/sleeper.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
+#include "daemon/front/front_door.h"
+#include "daemon/gate/gate.h"
+#include "daemon/metrics/exporter.h"
+#include "daemon/metrics/meters.h"
+#include "daemon/process/dead_mans_handle.h"
+#include "daemon/process/own_namespaces.h"
+#include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
 #include "daemon/rpc/server.h"
 #include "daemon/rpc/service.h"
 #include "daemon/session/recovery.h"
 #include "daemon/session/session_table.h"
+#include "daemon/session/walk_turn.h"
 
 namespace sbump {
 namespace {
+
+constexpr int kBadPolicy = 3;  // or an audit log that cannot be written
+
+constexpr auto kRecoveryPatience = std::chrono::seconds(10);
+// In all: above what a full house of sessions takes, below the unit's TimeoutStopSec.
+constexpr ShutdownPatience kShutdownPatience = {.in_all = std::chrono::seconds(75),
+                                                .without_progress = std::chrono::seconds(15)};
 
 absl::Status MakeStateDir(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -45,14 +63,15 @@ absl::Status MakeStateDir(const std::string& path) {
 
 // Without rights or features the daemon serves all the same: the doctor and the refusals say what
 // is missing.
-uint64_t Calibrate(LinkKeeper& keeper) {
-  absl::StatusOr<uint64_t> cost_ns = MeasureTrapCostNs(keeper);
-  if (cost_ns.ok()) {
-    Log(LogLevel::kInfo, "calibrated", {{"trap_cost_ns", *cost_ns}});
-    return *cost_ns;
+TrapCosts Calibrate(LinkKeeper& keeper) {
+  absl::StatusOr<TrapCosts> costs = MeasureTrapCosts(keeper);
+  if (costs.ok()) {
+    Log(LogLevel::kInfo, "calibrated",
+        {{"trap_cost_ns", costs->emulated_ns}, {"stepped_trap_cost_ns", costs->stepped_ns}});
+    return *costs;
   }
-  Log(LogLevel::kError, "cannot_attach", {{"why", ToStd(cost_ns.status().message())}});
-  return 0;
+  Log(LogLevel::kError, "cannot_attach", {{"why", ToStd(costs.status().message())}});
+  return {};
 }
 
 void Recover(const std::string& state_dir, InterpreterFileCache& files) {
@@ -68,8 +87,13 @@ void Recover(const std::string& state_dir, InterpreterFileCache& files) {
 // What could not be undone at once (someone else traced the process) is tried again now and then.
 class RecoveryTimer {
  public:
-  RecoveryTimer(ControlThread& control, const std::string& state_dir, InterpreterFileCache& files)
-      : control_(control), state_dir_(state_dir), files_(files), timer_(control.io()) {
+  RecoveryTimer(ControlThread& control, BlockingWork& blocking, const std::string& state_dir,
+                InterpreterFileCache& files)
+      : control_(control),
+        blocking_(blocking),
+        state_dir_(state_dir),
+        files_(files),
+        timer_(control.io()) {
     Wait();
   }
 
@@ -78,14 +102,19 @@ class RecoveryTimer {
     timer_.expires_after(std::chrono::seconds(10));
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      control_.PostWork([this] {
+      const auto retry = [this] {
         RetryRecovery(state_dir_, files_);
-        control_.Post([this] { Wait(); });
+        control_.Post([this] { Wait(); });  // also when nobody waited any more
+        return [] {};
+      };
+      blocking_.Start(retry, [](const absl::Status& status) {
+        Log(LogLevel::kError, "recovery_waits", {{"why", ToStd(status.message())}});
       });
     });
   }
 
   ControlThread& control_;
+  BlockingWork& blocking_;
   const std::string& state_dir_;
   InterpreterFileCache& files_;
   boost::asio::steady_timer timer_;
@@ -97,6 +126,22 @@ void RaiseFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int CannotStart(const absl::Status& status) {
+  Log(LogLevel::kError, "cannot_start", {{"why", ToStd(status.message())}});
+  return 1;
+}
+
+// Sessions that do not end, since their processes' memory does not answer. What they hold goes with
+// this process, as after a kill: the keeper takes the probes away, the kernel ends stops, and the
+// next daemon undoes what the journals say.
+[[noreturn]] void LeaveBehind(const std::vector<std::string>& sessions) {
+  for (const std::string& id : sessions) {
+    Log(LogLevel::kError, "session_left_behind",
+        {{"session", id}, {"why", "its process's memory does not answer"}});
+  }
+  _exit(1);
 }
 
 // systemd's watchdog, when the unit asks for one: the control thread is alive.
@@ -120,40 +165,93 @@ class Watchdog {
   std::chrono::microseconds interval_{0};
 };
 
+// SIGHUP: takes files anew, on a worker.
+class Reloader {
+ public:
+  Reloader(ControlThread& control, boost::asio::signal_set& hangups, Gate& gate, FrontDoor& door)
+      : control_(control), gate_(gate), door_(door), hangups_(hangups) {
+    Wait();
+  }
+
+ private:
+  void Wait() {
+    hangups_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      control_.PostWork([this] {
+        gate_.Reload();
+        if (const absl::Status status = door_.Reload(); !status.ok())
+          Log(LogLevel::kError, "tls_not_reloaded", {{"why", ToStd(status.message())}});
+      });
+      Wait();
+    });
+  }
+  ControlThread& control_;
+  Gate& gate_;
+  FrontDoor& door_;
+  boost::asio::signal_set& hangups_;
+};
+
 }  // namespace
 
 int RunDaemon(const DaemonOptions& options) {
   SetLogLevel(options.log_level);
-  if (absl::Status status = MakeStateDir(options.state_dir); !status.ok()) {
-    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(status.message())}});
-    return 1;
-  }
+  if (absl::Status status = CheckOwnNamespaces(); !status.ok()) return CannotStart(status);
+  if (absl::Status status = MakeStateDir(options.state_dir); !status.ok())
+    return CannotStart(status);
   RaiseFileLimit();
-  absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper = LinkKeeper::Start();
-  if (!keeper.ok()) {
-    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(keeper.status().message())}});
-    return 1;
-  }
+  absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper =
+      LinkKeeper::Start(DeadMansHandle::timer_fd());
+  if (!keeper.ok()) return CannotStart(keeper.status());
   InterpreterFileCache files;
-  Recover(options.state_dir, files);
-  TargetLock::RemoveStale();
   ControlThread control;
-  std::mutex walk_turn;
+  BlockingWork blocking(control);
+  // A process whose memory does not answer must not keep the daemon from all the others.
+  if (!blocking.Within(kRecoveryPatience, [&] { Recover(options.state_dir, files); }))
+    Log(LogLevel::kError, "recovery_waits", {{"why", "a process's memory does not answer"}});
+  TargetLock::RemoveStale();
+  Meters meters;
+  // After the recovery, which a mistake in a file must not keep from its work.
+  absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(
+      options.gate, meters, [&control](auto task) { control.PostWork(std::move(task)); });
+  if (!gate.ok()) {
+    CannotStart(gate.status());
+    return kBadPolicy;
+  }
+  WalkTurn walk_turn;
+  ProcessEvents process_events;
+  Sleeper sleeper;
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,
                       .link_keeper = keeper->get(),
+                      .sleeper = &sleeper,
+                      .process_events = &process_events,
                       .state_dir = options.state_dir,
-                      .trap_cost_ns = Calibrate(**keeper)});
-  ControlService service(table, control);
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(options.listen, &service);
-  if (!server.ok()) {
-    Log(LogLevel::kError, "cannot_start", {{"why", ToStd(server.status().message())}});
-    return 1;
+                      .trap_costs = Calibrate(**keeper)});
+  Connections connections;
+  ControlService service(table, control, blocking, connections, **gate);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(&service);
+  if (!server.ok()) return CannotStart(server.status());
+  std::unique_ptr<Exporter> exporter;
+  if (!options.metrics.empty()) {
+    absl::StatusOr<std::unique_ptr<Exporter>> started =
+        Exporter::Start(options.metrics, options.metrics_any, meters,
+                        {.sessions = [&table] { return table.All().size(); },
+                         .connections = [&connections] { return connections.size(); }});
+    if (!started.ok()) return CannotStart(started.status());
+    exporter = *std::move(started);
   }
+  // Before anybody can know that the daemon is there.
   boost::asio::signal_set signals(control.io(), SIGTERM, SIGINT);
+  boost::asio::signal_set hangups(control.io(), SIGHUP);
+  absl::StatusOr<std::unique_ptr<FrontDoor>> door = FrontDoor::Open(
+      options.front, connections,
+      [&server](Fd connection) { (*server)->HandOver(std::move(connection)); },
+      [&meters] { ++meters.tls_failures; });
+  if (!door.ok()) return CannotStart(door.status());
+  Reloader reloader(control, hangups, **gate, **door);
   Watchdog watchdog(control.io());
   auto keep_running = boost::asio::make_work_guard(control.io());
-  RecoveryTimer recovery(control, options.state_dir, files);
+  RecoveryTimer recovery(control, blocking, options.state_dir, files);
   std::thread shutdown;
   // The streams need this thread for their last messages, and the workers may be busy: wait
   // elsewhere.
@@ -161,8 +259,14 @@ int RunDaemon(const DaemonOptions& options) {
     if (shutdown.joinable()) return;
     sd_notify(0, "STOPPING=1");
     shutdown = std::thread([&] {
-      table.Shutdown();
-      server->reset();
+      const std::vector<std::string> left = table.Shutdown(kShutdownPatience);
+      if (!left.empty()) {
+        (*door)->Close();
+        LeaveBehind(left);
+      }
+      blocking.GiveUpAll();
+      (*server)->Stop();
+      (*door)->Close();
       control.Post([&] { control.io().stop(); });
     });
   };
@@ -183,12 +287,14 @@ int RunDaemon(const DaemonOptions& options) {
         shut_down();
       });
   Log(LogLevel::kInfo, "serving",
-      {{"version", kVersion}, {"listen", options.listen.front()}, {"pid", getpid()}});
+      {{"version", kVersion}, {"listen", options.front.listen.front()}, {"pid", getpid()}});
   sd_notify(0, "READY=1");
   control.io().run();
   shutdown.join();
   control.JoinWorkers();
-  Log(LogLevel::kInfo, "stopped", {});
+  Log(LogLevel::kInfo, "stopped", {{"threads_left_behind", blocking.running()}});
+  // They wait for some process's memory, and only the end of this process ends that.
+  if (blocking.running() != 0) _exit(status);
   return status;
 }
 

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <csignal>
 
 #include "daemon/daemon.h"
@@ -7,5 +9,8 @@ int main(int argc, char** argv) {
   const int status = sbump::ParseDaemonOptions(argc, argv, options);
   if (status >= 0) return status;
   signal(SIGPIPE, SIG_IGN);
+  // A request may have 32 MB: what it took goes back to the kernel with it. (glibc would learn from
+  // the first one to keep such sizes.)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   return sbump::RunDaemon(options);
 }

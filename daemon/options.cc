@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
 #include <map>
 
 #include "daemon/base/version.h"
@@ -14,6 +16,22 @@ constexpr char kDefaultConfig[] = "/etc/sbump/sbumpd.conf";
 constexpr char kDefaultEndpoint[] = "unix:/run/sbumpd/sbumpd.sock";
 constexpr char kDefaultStateDir[] = "/run/sbumpd";
 constexpr int kBadArguments = 2;
+
+// Options that need each other. nullptr: none is missing.
+const char* Contradiction(const DaemonOptions& options) {
+  const FrontDoorOptions& front = options.front;
+  const bool tcp = std::any_of(front.listen.begin(), front.listen.end(),
+                               [](const std::string& one) { return one.starts_with("tcp:"); });
+  if (!front.socket_group.empty() && options.gate.policy_file.empty())
+    return "--socket-group needs --policy: without one, root alone is served";
+  if (tcp && options.gate.policy_file.empty())
+    return "--listen tcp: needs --policy: without one, root on the local socket alone is served";
+  if (tcp && !front.tls.complete())
+    return "--listen tcp: needs --tls-ca, --tls-cert and --tls-key: nothing is served in plain "
+           "text";
+  if (!tcp && front.tls.any()) return "--tls-ca, --tls-cert and --tls-key need --listen tcp:...";
+  return nullptr;
+}
 
 }  // namespace
 
@@ -28,15 +46,38 @@ int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
                      kDefaultConfig + " if present");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option(
-      "--listen", options.listen,
-      std::string("unix:/path.sock to serve on, root only (0600); repeatable; default ") +
+      "--listen", options.front.listen,
+      std::string("unix:/path.sock (root only, 0600) or tcp:HOST:PORT (TLS 1.3 with client "
+                  "certificates; needs --policy and the three --tls files) to serve on; "
+                  "repeatable; default ") +
           kDefaultEndpoint);
+  app.add_flag("--listen-any", options.front.listen_any,
+               "allow a tcp listener on every interface (0.0.0.0, ::)");
+  app.add_option("--tls-ca", options.front.tls.ca,
+                 "file (PEM) with the CAs whose client certificates are accepted; this and the "
+                 "other TLS files are taken anew on SIGHUP");
+  app.add_option("--tls-cert", options.front.tls.cert,
+                 "file (PEM) with the daemon's certificate and its chain");
+  app.add_option("--tls-key", options.front.tls.key,
+                 "file (PEM) with its key, which nobody else may read");
   app.add_option(
       "--state-dir", options.state_dir,
       std::string(
           "directory (0700, created if absent) for the journals of armed fields; keep it over "
           "restarts of the daemon; default ") +
           kDefaultStateDir);
+  app.add_option("--socket-group", options.front.socket_group,
+                 "group that may connect to the Unix sockets too (0660); needs --policy");
+  app.add_option(
+      "--policy", options.gate.policy_file,
+      "file (YAML) that says who may do what; taken anew on SIGHUP; default: root alone");
+  app.add_option("--audit-log", options.gate.audit_file,
+                 "file to append a JSON line to for each attach, change, end and refusal; opened "
+                 "anew on SIGHUP; without a record nothing is attached; default: none");
+  app.add_option("--metrics", options.metrics,
+                 "ADDRESS:PORT for Prometheus to scrape, on loopback; default: none");
+  app.add_flag("--metrics-any", options.metrics_any,
+               "allow --metrics on other addresses, where anybody can read it");
   const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
                                                   {"info", LogLevel::kInfo},
                                                   {"warning", LogLevel::kWarning},
@@ -48,7 +89,11 @@ int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadArguments;
   }
-  if (options.listen.empty()) options.listen = {kDefaultEndpoint};
+  if (const char* mistake = Contradiction(options)) {
+    std::cerr << mistake << "\n";
+    return kBadArguments;
+  }
+  if (options.front.listen.empty()) options.front.listen = {kDefaultEndpoint};
   if (options.state_dir.empty()) options.state_dir = kDefaultStateDir;
   return -1;
 }

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "daemon/base/log.h"
+#include "daemon/front/front_door.h"
+#include "daemon/gate/gate.h"
 
 namespace sbump {
 
 struct DaemonOptions {
-  std::vector<std::string> listen;  // "unix:/path.sock"
+  FrontDoorOptions front;
+  GateOptions gate;
+  std::string metrics;  // "127.0.0.1:9464"; empty: none
+  bool metrics_any = false;
   std::string state_dir;
   LogLevel log_level = LogLevel::kInfo;
 };

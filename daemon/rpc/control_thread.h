@@ -16,8 +16,8 @@ class ControlThread {
   void Post(Task task) {
     boost::asio::post(io_, std::move(task));
   }
-  // For work that blocks (walks of a dry run, the doctor, waiting for a detach): on one of four
-  // workers.
+  // For work that blocks and ends (waiting for a detach, for the disk): on one of four workers.
+  // What reads processes: blocking_work.h.
   template <typename Task>
   void PostWork(Task task) {
     boost::asio::post(workers_, std::move(task));

@@ -1,97 +1,58 @@
 #include "daemon/rpc/server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-
-#include "daemon/base/fd.h"
-#include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
 
 constexpr int kMaxRequestBytes = 32 << 20;
-constexpr std::string_view kUnixPrefix = "unix:";
+// What all requests on their way may take together: gRPC reads a message before anybody can ask
+// who sends it. Above it, it reads more slowly.
+constexpr size_t kMaxBufferBytes = 256 << 20;
+constexpr int kMaxCallsOfConnection = 64;
 
-absl::StatusOr<std::string> SocketPath(const std::string& endpoint) {
-  if (!endpoint.starts_with(kUnixPrefix) || endpoint.substr(kUnixPrefix.size(), 1) != "/") {
-    return absl::InvalidArgumentError(
-        StrCat("--listen ", endpoint, ": give unix:/absolute/path.sock"));
-  }
-  std::string path = endpoint.substr(kUnixPrefix.size());
-  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return absl::InvalidArgumentError(StrCat("--listen ", endpoint, ": the path is longer than ",
-                                             sizeof(sockaddr_un::sun_path) - 1, " bytes"));
-  }
-  return path;
-}
-
-bool SomebodyAnswers(const std::string& path) {
-  Fd socket_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, path.c_str(), path.size());
-  return connect(socket_fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ==
-         0;
-}
-
-absl::Status ClearTheWay(const std::string& path) {
-  struct stat st;
-  if (lstat(path.c_str(), &st) != 0) {
-    return errno == ENOENT ? absl::OkStatus() : ErrnoStatus(errno, StrCat("--listen ", path));
-  }
-  if (!S_ISSOCK(st.st_mode))
-    return absl::AlreadyExistsError(
-        StrCat("--listen ", path, ": a file that is no socket is there"));
-  if (SomebodyAnswers(path))
-    return absl::AlreadyExistsError(StrCat("another sbumpd answers on ", path));
-  if (unlink(path.c_str()) != 0)
-    return ErrnoStatus(errno, StrCat("removing the old socket ", path));
-  return absl::OkStatus();
-}
+using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
 
 }  // namespace
 
 RpcServer::RpcServer() = default;
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const std::vector<std::string>& endpoints, grpc::Service* service) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* service) {
+  // Protobuf has a line for each text that is no UTF-8, before anybody knows who sent it: whoever
+  // may connect could fill the log. The request is refused all the same.
+  google::protobuf::SetLogHandler(nullptr);
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(kMaxBufferBytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOfConnection);
   builder.RegisterService(service);
-  for (const std::string& endpoint : endpoints) {
-    SB_ASSIGN_OR_RETURN(std::string path, SocketPath(endpoint));
-    SB_RETURN_IF_ERROR(ClearTheWay(path));
-    builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials());
-    server->paths_.push_back(std::move(path));
-  }
-  const mode_t old_mask = umask(0177);
+  // Insecure inside this process only: who calls is known before a connection comes here.
+  server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      External::FROM_FD, grpc::InsecureServerCredentials());
   server->server_ = builder.BuildAndStart();
-  umask(old_mask);
-  if (server->server_ == nullptr) {
-    return absl::UnavailableError(
-        StrCat("cannot listen on ", endpoints.empty() ? "nothing" : endpoints.front(),
-               ": does its directory exist, and may this user write to it?"));
-  }
+  if (server->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
   return server;
 }
 
-RpcServer::~RpcServer() {
-  if (server_ != nullptr) {
-    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
-    server_->Wait();
-  }
-  for (const std::string& path : paths_) unlink(path.c_str());
+void RpcServer::HandOver(Fd connection) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.fd = connection.Release();
+  acceptor_->HandleNewConnection(&parameters);
 }
+
+void RpcServer::Stop() {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  server_->Wait();
+}
+
+RpcServer::~RpcServer() { Stop(); }
 
 }  // namespace sbump

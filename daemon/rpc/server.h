@@ -1,32 +1,36 @@
-// The gRPC server on its local sockets.
+// The gRPC server. It listens nowhere: its connections come through the front door.
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "daemon/base/fd.h"
 #include "daemon/base/status.h"
 
 namespace grpc {
 class Server;
 class Service;
+namespace experimental {
+class ExternalConnectionAcceptor;
+}
 }  // namespace grpc
 
 namespace sbump {
 
 class RpcServer {
  public:
-  // `endpoints` are "unix:/path.sock". Each socket is made 0600 and appears when the server
-  // answers. kAlreadyExists when another daemon answers on one of them; a socket that nobody
-  // answers on is replaced.
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const std::vector<std::string>& endpoints,
-                                                          grpc::Service* service);
-  ~RpcServer();  // cancels what still runs, removes the sockets
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(grpc::Service* service);
+  ~RpcServer();  // as Stop()
+
+  // Serves a connected, non-blocking stream socket. From any thread.
+  void HandOver(Fd connection);
+
+  // Cancels what still runs after two seconds, and closes all connections.
+  void Stop();
 
  private:
   RpcServer();
   std::unique_ptr<grpc::Server> server_;
-  std::vector<std::string> paths_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
 };
 
 }  // namespace sbump

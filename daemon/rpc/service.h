@@ -4,7 +4,11 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "daemon/front/connections.h"
+#include "daemon/gate/gate.h"
+#include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/update_stream.h"
 #include "daemon/session/session_table.h"
 #include "proto/sbump/v1/control.grpc.pb.h"
 
@@ -12,7 +16,8 @@ namespace sbump {
 
 class ControlService : public v1::Control::CallbackService {
  public:
-  ControlService(SessionTable& table, ControlThread& control);
+  ControlService(SessionTable& table, ControlThread& control, BlockingWork& blocking,
+                 const Connections& connections, Gate& gate);
 
   grpc::ServerWriteReactor<v1::SessionUpdate>* Attach(grpc::CallbackServerContext* context,
                                                       const v1::AttachRequest* request) override;
@@ -37,10 +42,21 @@ class ControlService : public v1::Control::CallbackService {
                                     v1::GetInfoReply* reply) override;
 
  private:
-  std::vector<std::shared_ptr<Session>> Selected(const v1::DetachRequest& request) const;
+  absl::StatusOr<Caller> CallerOf(const grpc::CallbackServerContext& context) const;
+  // Who calls, where it may do this.
+  absl::StatusOr<Caller> Allow(const grpc::CallbackServerContext& context, Action action);
+  std::vector<std::shared_ptr<Session>> Selected(const v1::DetachRequest& request,
+                                                 const Caller& caller) const;
+  absl::Status AllowDetach(const std::vector<std::shared_ptr<Session>>& sessions,
+                           const Caller& caller);
+  void BeginSession(const std::shared_ptr<UpdateStream>& stream, AttachSpec spec,
+                    const std::shared_ptr<Admission>& admission);
 
   SessionTable& table_;
   ControlThread& control_;
+  BlockingWork& blocking_;
+  const Connections& connections_;
+  Gate& gate_;
   const uint64_t started_unix_ns_;
 };
 

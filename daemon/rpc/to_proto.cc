@@ -4,27 +4,13 @@
 #include <utility>
 
 #include "daemon/base/str_cat.h"
-#include "daemon/match/utf8.h"
+#include "daemon/rpc/wire_text.h"
+#include "daemon/session/row_counters.h"
 
 namespace sbump {
 namespace {
 
 constexpr size_t kBytesPerMessage = size_t{1} << 20;
-
-// protobuf strings must be UTF-8: what is none (a lone surrogate in a name) becomes U+FFFD.
-std::string Utf8(std::string_view text) {
-  if (IsStrictUtf8(text)) return std::string(text);
-  std::string clean;
-  while (!text.empty()) {
-    size_t length = 1;
-    while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
-      ++length;
-    clean +=
-        IsStrictUtf8(text.substr(0, length)) ? std::string(text.substr(0, length)) : "\xEF\xBF\xBD";
-    text.remove_prefix(length);
-  }
-  return clean;
-}
 
 v1::PatternStatus ToProto(PatternStatus status) {
   switch (status) {
@@ -42,6 +28,15 @@ v1::PatternStatus ToProto(PatternStatus status) {
 
 uint64_t ToUnix(const Snapshot& snapshot, uint64_t monotonic_ns) {
   return monotonic_ns == 0 ? 0 : snapshot.unix_ns - (snapshot.monotonic_ns - monotonic_ns);
+}
+
+void FillNative(const NativeRowInfo& info, v1::NativeSite& site) {
+  site.set_vaddr(info.vaddr);
+  site.set_file_offset(info.file_offset);
+  site.set_entry_vaddr(info.entry_vaddr);
+  site.set_instruction(info.instruction);
+  site.set_emulated(info.emulated);
+  site.set_hit_cost_ns(info.hit_cost_ns);
 }
 
 void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
@@ -67,6 +62,7 @@ void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
   target.set_code_objects(counters.code_objects);
   target.set_blocked(Utf8(counters.blocked));
   target.set_pid(snapshot.process.pid);
+  if (info.native) FillNative(*info.native, *target.mutable_native());
 }
 
 void FillPattern(const PatternCounters& pattern, v1::PatternStats& message) {
@@ -101,11 +97,36 @@ void FillTimes(const SessionTimes& times, v1::SessionTimes& message) {
   message.set_hold_timeouts(times.hold_timeouts);
 }
 
-// Everything but the rows and patterns.
-void FillCommon(const Snapshot& snapshot, v1::SessionUpdate& update) {
+void FillEnd(const SessionEnd& end, v1::SessionEnd& message) {
+  message.set_reason(Utf8(end.reason));
+  ToProto(end.proof, *message.mutable_detach_proof());
+  message.set_no_hits(end.no_hits);
+  message.set_no_match(end.no_match);
+}
+
+void FillProcess(const Snapshot& process, v1::ProcessStats& message) {
+  ToProto(process.process, *message.mutable_process());
+  message.set_state(ToProto(process.state));
+  message.set_parent_pid(process.parent_pid);
+  message.set_joined(process.joined);
+  RowCounters total;
+  for (const RowCounters& row : process.counters) Accumulate(total, row);
+  message.set_calls(total.calls);
+  message.set_delayed_calls(total.delayed_calls);
+  message.set_requested_delay_ns(total.requested_delay_ns);
+  message.set_injected_delay_ns(total.injected_delay_ns);
+  message.set_missed_calls(total.missed_calls + process.missed_calls);
+  message.set_targets(process.rows.size());
+  FillTimes(process.times, *message.mutable_times());
+  if (process.end != nullptr) FillEnd(*process.end, *message.mutable_end());
+}
+
+// Everything but the rows, patterns and processes.
+void FillCommon(const SessionSnapshot& snapshot, v1::SessionUpdate& update) {
   update.set_session_id(snapshot.session_id);
   update.set_state(ToProto(snapshot.state));
-  ToProto(snapshot.process, *update.mutable_process());
+  if (!snapshot.processes.empty())
+    ToProto(snapshot.processes.front()->process, *update.mutable_process());
   FillTimes(snapshot.times, *update.mutable_times());
   for (const SkippedCount& skip : snapshot.skipped) {
     v1::Skipped& message = *update.add_skipped();
@@ -119,15 +140,10 @@ void FillCommon(const Snapshot& snapshot, v1::SessionUpdate& update) {
   update.set_unix_ns(snapshot.unix_ns);
   update.set_delay_ns(snapshot.delay_ns);
   update.set_trap_cost_ns(snapshot.trap_cost_ns);
-  if (snapshot.end == nullptr) return;
-  v1::SessionEnd& end = *update.mutable_end();
-  end.set_reason(snapshot.end->reason);
-  ToProto(snapshot.end->proof, *end.mutable_detach_proof());
-  end.set_no_hits(snapshot.end->no_hits);
-  end.set_no_match(snapshot.end->no_match);
+  if (snapshot.end != nullptr) FillEnd(*snapshot.end, *update.mutable_end());
 }
 
-// Splits rows over messages by size. `Message` has `targets`, `patterns` and `more`.
+// Splits rows over messages by size. `Message` has `more` and the lists that are asked for.
 template <typename Message>
 class Pieces {
  public:
@@ -136,6 +152,7 @@ class Pieces {
   // To be filled before the next one is asked for.
   v1::TargetStats& NextTarget() { return Remember(*Room().add_targets()); }
   v1::PatternStats& NextPattern() { return Remember(*Room().add_patterns()); }
+  v1::ProcessStats& NextProcess() { return Remember(*Room().add_processes()); }
   std::vector<Message> Take() {
     for (size_t i = 0; i + 1 < pieces_.size(); ++i) pieces_[i].set_more(true);
     return std::move(pieces_);
@@ -162,45 +179,15 @@ class Pieces {
   size_t bytes_ = 0;
 };
 
-absl::Status CheckRange(std::string_view field, uint64_t value, uint64_t lowest, uint64_t highest) {
-  if (value >= lowest && value <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(field, " is ", value, "; it must be from ", lowest, " to ", highest));
-}
-
-absl::Status CheckDelay(std::string_view field, uint64_t delay_ns) {
-  if (delay_ns <= kMaxDelayNs) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(field, " is ", delay_ns,
-             "; the most is 10 ms (10000000): the delay burns CPU in the target, and "
-             "longer ones need the sleep mode, which sbump does not have yet"));
-}
-
-uint64_t OrDefault(uint64_t value, uint64_t fallback) { return value == 0 ? fallback : value; }
-
-absl::StatusOr<Pattern> ToPattern(const v1::TargetPattern& message) {
-  absl::StatusOr<Pattern> pattern = ParsePattern(message.pattern());
-  if (!pattern.ok())
-    return Annotate(pattern.status(), StrCat("pattern \"", message.pattern(), "\""));
-  if (message.has_delay_ns()) pattern->delay_ns = message.delay_ns();
-  if (message.has_every()) {
-    SB_RETURN_IF_ERROR(CheckRange("every", message.every(), 1, UINT32_MAX));
-    pattern->every = static_cast<uint32_t>(message.every());
-  }
-  if (pattern->delay_ns)
-    SB_RETURN_IF_ERROR(CheckDelay(StrCat("delay of ", message.pattern()), *pattern->delay_ns));
-  return pattern;
-}
-
-constexpr int kMaxPatterns = 100'000;
-
 }  // namespace
 
-bool SeenRows::Changed(size_t row, const std::shared_ptr<const RowInfo>& info,
+bool SeenRows::Changed(size_t process, size_t row, const std::shared_ptr<const RowInfo>& info,
                        const RowCounters& counters) {
-  if (row >= seen_.size()) seen_.resize(row + 1);
-  if (seen_[row].info == info && seen_[row].counters == counters) return false;
-  seen_[row] = {info, counters};
+  if (process >= seen_.size()) seen_.resize(process + 1);
+  std::vector<Seen>& seen = seen_[process];
+  if (row >= seen.size()) seen.resize(row + 1);
+  if (seen[row].info == info && seen[row].counters == counters) return false;
+  seen[row] = {info, counters};
   return true;
 }
 
@@ -220,6 +207,7 @@ void ToProto(const ProcessInfo& process, v1::Process& message) {
   message.set_pid(process.pid);
   message.set_exe(Utf8(process.exe));
   message.set_python_version(process.python_version);
+  message.set_python_build(process.python_build);
   message.set_strategy(process.strategy);
   message.set_start_ticks(process.start_ticks);
   message.set_interpreter(Utf8(process.interpreter));
@@ -234,14 +222,18 @@ void ToProto(const DetachProof& proof, v1::DetachProof& message) {
   message.set_detail(Utf8(proof.detail));
 }
 
-std::vector<v1::SessionUpdate> ToUpdates(const Snapshot& snapshot, SeenRows& seen) {
+std::vector<v1::SessionUpdate> ToUpdates(const SessionSnapshot& snapshot, SeenRows& seen) {
   v1::SessionUpdate common;
   FillCommon(snapshot, common);
   Pieces<v1::SessionUpdate> pieces(std::move(common));
   const bool last = snapshot.end != nullptr;
-  for (size_t row = 0; row < snapshot.rows.size(); ++row) {
-    if (seen.Changed(row, snapshot.rows[row], snapshot.counters[row]) || last)
-      FillTarget(snapshot, row, pieces.NextTarget());
+  for (const auto& one : snapshot.processes) {
+    const Snapshot& process = *one;
+    for (size_t row = 0; row < process.rows.size(); ++row) {
+      if (seen.Changed(process.number, row, process.rows[row], process.counters[row]) || last)
+        FillTarget(process, row, pieces.NextTarget());
+    }
+    FillProcess(process, pieces.NextProcess());
   }
   for (const PatternCounters& pattern : snapshot.patterns)
     FillPattern(pattern, pieces.NextPattern());
@@ -277,73 +269,6 @@ void ToProto(const Diagnosis& diagnosis, v1::InspectReply& reply) {
   }
   reply.set_usable(diagnosis.usable());
   ToProto(diagnosis.process, *reply.mutable_process());
-}
-
-absl::StatusOr<std::shared_ptr<const TargetList>> ToTargets(const v1::TargetSelection& selection) {
-  if (selection.patterns().empty()) {
-    return absl::InvalidArgumentError(
-        "no patterns: give at least one module_pattern:qualname_pattern");
-  }
-  if (selection.patterns_size() > kMaxPatterns || selection.exclude_size() > kMaxPatterns) {
-    return absl::InvalidArgumentError(StrCat("more than ", kMaxPatterns, " patterns"));
-  }
-  std::vector<Pattern> patterns, excludes;
-  for (const v1::TargetPattern& message : selection.patterns()) {
-    SB_ASSIGN_OR_RETURN(Pattern pattern, ToPattern(message));
-    patterns.push_back(std::move(pattern));
-  }
-  for (const std::string& text : selection.exclude()) {
-    absl::StatusOr<Pattern> exclude = ParseExclude(text);
-    if (!exclude.ok()) return Annotate(exclude.status(), StrCat("exclude \"", text, "\""));
-    excludes.push_back(*std::move(exclude));
-  }
-  return std::make_shared<const TargetList>(std::move(patterns), std::move(excludes),
-                                            selection.paths_only());
-}
-
-absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request) {
-  AttachSpec spec;
-  if (request.pid() <= 0)
-    return absl::InvalidArgumentError(StrCat("pid is ", request.pid(), "; it must be positive"));
-  spec.pid = request.pid();
-  SB_ASSIGN_OR_RETURN(spec.rules.targets, ToTargets(request.selection()));
-  SB_RETURN_IF_ERROR(CheckDelay("delay_ns", request.delay_ns()));
-  SB_RETURN_IF_ERROR(CheckRange("every", request.every(), 0, UINT32_MAX));
-  spec.rules.dose = {.delay_ns = request.delay_ns(), .every = OrDefault(request.every(), 1)};
-  spec.interval_ns = OrDefault(request.interval_ns(), kDefaultIntervalNs);
-  SB_RETURN_IF_ERROR(
-      CheckRange("interval_ns", spec.interval_ns, kMinIntervalNs, 3'600'000'000'000));
-  spec.max_stop_ns = OrDefault(request.max_stop_ns(), kDefaultMaxStopNs);
-  SB_RETURN_IF_ERROR(CheckRange("max_stop_ns", spec.max_stop_ns, 1'000'000, kLargestMaxStopNs));
-  spec.ttl_ns = OrDefault(request.ttl_ns(), kDefaultTtlNs);
-  SB_RETURN_IF_ERROR(CheckRange("ttl_ns", spec.ttl_ns, 1'000'000, kLargestTtlNs));
-  SB_RETURN_IF_ERROR(CheckRange("start_ns", request.start_ns(), 0, kLargestTtlNs));
-  SB_RETURN_IF_ERROR(CheckRange("duration_ns", request.duration_ns(), 0, kLargestTtlNs));
-  spec.start_ns = request.start_ns();
-  spec.duration_ns = request.duration_ns();
-  spec.keep = request.keep();
-  spec.client_name = Utf8(request.client_name().substr(0, 200));
-  if (spec.client_name.empty()) spec.client_name = "an unnamed client";
-  return spec;
-}
-
-absl::StatusOr<RulesChange> ToChange(const v1::UpdateRequest& request) {
-  RulesChange change;
-  if (request.has_delay_ns()) {
-    SB_RETURN_IF_ERROR(CheckDelay("delay_ns", request.delay_ns()));
-    change.delay_ns = request.delay_ns();
-  }
-  if (request.has_every()) {
-    SB_RETURN_IF_ERROR(CheckRange("every", request.every(), 0, UINT32_MAX));
-    change.every = OrDefault(request.every(), 1);
-  }
-  if (request.has_selection()) {
-    SB_ASSIGN_OR_RETURN(change.targets, ToTargets(request.selection()));
-  }
-  if (!change.delay_ns && !change.every && change.targets == nullptr) {
-    return absl::InvalidArgumentError("nothing to change: give delay_ns, every or a selection");
-  }
-  return change;
 }
 
 }  // namespace sbump

@@ -17,7 +17,7 @@ void UpdateStream::PostCancelHandler(std::function<void()> on_cancel) {
   });
 }
 
-void UpdateStream::PostSnapshot(std::shared_ptr<const Snapshot> snapshot) {
+void UpdateStream::PostSnapshot(std::shared_ptr<const SessionSnapshot> snapshot) {
   {
     std::lock_guard lock(mutex_);
     const bool is_posted = latest_ != nullptr;
@@ -27,7 +27,7 @@ void UpdateStream::PostSnapshot(std::shared_ptr<const Snapshot> snapshot) {
   control_.Post([self = shared_from_this()] { self->Pump(); });
 }
 
-std::shared_ptr<const Snapshot> UpdateStream::TakeLatest() {
+std::shared_ptr<const SessionSnapshot> UpdateStream::TakeLatest() {
   std::lock_guard lock(mutex_);
   return std::exchange(latest_, nullptr);
 }
@@ -67,7 +67,7 @@ void UpdateStream::Pump() {
     return Finish(grpc::Status::CANCELLED);
   }
   if (pieces_.empty()) {
-    if (const std::shared_ptr<const Snapshot> snapshot = TakeLatest()) {
+    if (const std::shared_ptr<const SessionSnapshot> snapshot = TakeLatest()) {
       for (v1::SessionUpdate& update : ToUpdates(*snapshot, seen_))
         pieces_.push_back(std::move(update));
     }

@@ -23,7 +23,7 @@ class UpdateStream : public grpc::ServerWriteReactor<v1::SessionUpdate>,
   // From any thread. `on_cancel` is called on the control thread when the client goes before the
   // end.
   void PostCancelHandler(std::function<void()> on_cancel);
-  void PostSnapshot(std::shared_ptr<const Snapshot> snapshot);
+  void PostSnapshot(std::shared_ptr<const SessionSnapshot> snapshot);
   // Ends the stream with `status` once everything is sent.
   void PostEnd(absl::Status status);
 
@@ -36,13 +36,13 @@ class UpdateStream : public grpc::ServerWriteReactor<v1::SessionUpdate>,
   explicit UpdateStream(ControlThread& control) : control_(control) {}
   void Pump();
 
-  std::shared_ptr<const Snapshot> TakeLatest();
+  std::shared_ptr<const SessionSnapshot> TakeLatest();
 
   ControlThread& control_;
   std::shared_ptr<UpdateStream> self_;
 
   std::mutex mutex_;
-  std::shared_ptr<const Snapshot> latest_;  // guarded by mutex_; not sent yet
+  std::shared_ptr<const SessionSnapshot> latest_;  // guarded by mutex_; not sent yet
 
   // Control thread only.
   std::function<void()> on_cancel_;

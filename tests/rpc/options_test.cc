@@ -38,7 +38,7 @@ class OptionsTest : public testing::Test {
 
 TEST_F(OptionsTest, Defaults) {
   ASSERT_EQ(ParseConfig(""), kRun);
-  EXPECT_THAT(options.listen, ElementsAre("unix:/run/sbumpd/sbumpd.sock"));
+  EXPECT_THAT(options.front.listen, ElementsAre("unix:/run/sbumpd/sbumpd.sock"));
   EXPECT_EQ(options.state_dir, "/run/sbumpd");
   EXPECT_EQ(options.log_level, LogLevel::kInfo);
 }
@@ -47,7 +47,7 @@ TEST_F(OptionsTest, Flags) {
   ASSERT_EQ(ParseConfig("", {"--listen", "unix:/a.sock", "--listen", "unix:/b.sock", "--state-dir",
                              "/var/lib/sbump", "--log-level", "DEBUG"}),
             kRun);
-  EXPECT_THAT(options.listen, ElementsAre("unix:/a.sock", "unix:/b.sock"));
+  EXPECT_THAT(options.front.listen, ElementsAre("unix:/a.sock", "unix:/b.sock"));
   EXPECT_EQ(options.state_dir, "/var/lib/sbump");
   EXPECT_EQ(options.log_level, LogLevel::kDebug);
 }
@@ -58,7 +58,7 @@ TEST_F(OptionsTest, TheSameNamesInTheConfigFile) {
                         "state-dir = \"/var/lib/sbump\"\n"
                         "log-level = \"warning\"\n"),
             kRun);
-  EXPECT_THAT(options.listen, ElementsAre("unix:/a.sock", "unix:/b.sock"));
+  EXPECT_THAT(options.front.listen, ElementsAre("unix:/a.sock", "unix:/b.sock"));
   EXPECT_EQ(options.state_dir, "/var/lib/sbump");
   EXPECT_EQ(options.log_level, LogLevel::kWarning);
 }
@@ -87,6 +87,29 @@ TEST_F(OptionsTest, MistakesInTheConfigFile) {
   EXPECT_EQ(ParseConfig("colour = red\n"), kMistake);
   const std::string explained = testing::internal::GetCapturedStderr();
   for (const char* word : {"loud", "colour"}) EXPECT_THAT(explained, HasSubstr(word));
+}
+
+TEST_F(OptionsTest, WhatNeedsEachOther) {
+  const std::vector<std::string> tcp = {"--listen", "tcp:127.0.0.1:7443"};
+  const auto parse = [&](std::vector<std::string> more, bool with_tcp = true) {
+    options = {};
+    if (with_tcp) more.insert(more.end(), tcp.begin(), tcp.end());
+    testing::internal::CaptureStderr();
+    const int status = ParseConfig("", more);
+    return std::pair(status, testing::internal::GetCapturedStderr());
+  };
+  const std::vector<std::string> tls = {"--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c"};
+  std::vector<std::string> all = tls;
+  all.insert(all.end(), {"--policy", "p"});
+  EXPECT_EQ(parse(all).first, kRun);
+  EXPECT_EQ(options.front.tls.key, "c");
+  EXPECT_THAT(parse(tls), testing::Pair(kMistake, HasSubstr("--policy")));
+  EXPECT_THAT(parse({"--policy", "p"}), testing::Pair(kMistake, HasSubstr("plain text")));
+  EXPECT_THAT(parse({"--policy", "p", "--tls-ca", "a", "--tls-cert", "b"}),
+              testing::Pair(kMistake, HasSubstr("--tls-key")));
+  EXPECT_THAT(parse(tls, false), testing::Pair(kMistake, HasSubstr("--listen tcp:")));
+  EXPECT_THAT(parse({"--socket-group", "g"}, false),
+              testing::Pair(kMistake, HasSubstr("--policy")));
 }
 
 TEST_F(OptionsTest, HelpAndVersionDoNotStartIt) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/session/merge.h"
 #include "daemon/stats/snapshot.h"
 
 namespace sbump {
@@ -12,7 +13,6 @@ namespace sbump {
 // Active, with `rows` rows of one pattern, each called `calls` times.
 inline Snapshot SnapshotOf(size_t rows, uint64_t calls) {
   Snapshot snapshot;
-  snapshot.session_id = "s1";
   snapshot.state = SessionState::kActive;
   snapshot.process.pid = 4242;
   snapshot.patterns.push_back(
@@ -37,6 +37,25 @@ inline Snapshot Ended(Snapshot snapshot, std::string reason) {
   end.proof.verified = true;
   snapshot.end = std::make_shared<const SessionEnd>(std::move(end));
   return snapshot;
+}
+
+// A session of these processes.
+inline SessionSnapshot SessionOf(const std::vector<Snapshot>& processes) {
+  SessionSnapshot session;
+  session.session_id = "s1";
+  session.state = processes.front().state;
+  session.progress = processes.front().progress;
+  session.unix_ns = processes.front().unix_ns;
+  for (const Snapshot& process : processes)
+    session.processes.push_back(std::make_shared<const Snapshot>(process));
+  MergeProcesses(session);
+  const auto& end = processes.front().end;
+  if (end != nullptr)
+    session.end = std::make_shared<const SessionEnd>(MergeEnds(session.processes, end->reason));
+  return session;
+}
+inline SessionSnapshot SessionOf(const Snapshot& process) {
+  return SessionOf(std::vector{process});
 }
 
 }  // namespace sbump

@@ -20,7 +20,7 @@ constexpr size_t kGrpcLimitBytes = size_t{4} << 20;
 
 std::vector<v1::SessionUpdate> Updates(const Snapshot& snapshot) {
   SeenRows seen;
-  return ToUpdates(snapshot, seen);
+  return ToUpdates(SessionOf(snapshot), seen);
 }
 
 std::string Json(const google::protobuf::Message& message) {
@@ -188,10 +188,10 @@ TEST(ToUpdatesTest, ARowWithoutAPattern) {
 TEST(SeenRowsTest, OnlyWhatChangedIsSentAgain) {
   SeenRows seen;
   Snapshot snapshot = SnapshotOf(3, 1);
-  EXPECT_THAT(ToUpdates(snapshot, seen)[0].targets(), SizeIs(3));
-  EXPECT_THAT(ToUpdates(snapshot, seen)[0].targets(), IsEmpty());
+  EXPECT_THAT(ToUpdates(SessionOf(snapshot), seen)[0].targets(), SizeIs(3));
+  EXPECT_THAT(ToUpdates(SessionOf(snapshot), seen)[0].targets(), IsEmpty());
   snapshot.counters[1].calls = 2;
-  const auto updates = ToUpdates(snapshot, seen);
+  const auto updates = ToUpdates(SessionOf(snapshot), seen);
   ASSERT_THAT(updates[0].targets(), SizeIs(1));
   EXPECT_EQ(updates[0].targets(0).calls(), 2u);
   EXPECT_THAT(updates[0].patterns(), SizeIs(1)) << "patterns are always there";
@@ -200,8 +200,8 @@ TEST(SeenRowsTest, OnlyWhatChangedIsSentAgain) {
 TEST(SeenRowsTest, TheLastCarriesAll) {
   SeenRows seen;
   const Snapshot snapshot = SnapshotOf(3, 1);
-  ToUpdates(snapshot, seen);
-  EXPECT_THAT(ToUpdates(Ended(snapshot, "detached"), seen)[0].targets(), SizeIs(3));
+  ToUpdates(SessionOf(snapshot), seen);
+  EXPECT_THAT(ToUpdates(SessionOf(Ended(snapshot, "detached")), seen)[0].targets(), SizeIs(3));
 }
 
 TEST(SeenRowsTest, ARowThatWasBornLater) {
@@ -210,8 +210,8 @@ TEST(SeenRowsTest, ARowThatWasBornLater) {
   Snapshot first = later;
   first.rows.pop_back();
   first.counters.pop_back();
-  ToUpdates(first, seen);
-  const auto updates = ToUpdates(later, seen);
+  ToUpdates(SessionOf(first), seen);
+  const auto updates = ToUpdates(SessionOf(later), seen);
   ASSERT_THAT(updates[0].targets(), SizeIs(1));
   EXPECT_EQ(updates[0].targets(0).qualname(), "Service.method_2.<locals>.wrapper");
 }
@@ -219,21 +219,21 @@ TEST(SeenRowsTest, ARowThatWasBornLater) {
 TEST(SeenRowsTest, BlockedAndBirthsAreChangesToo) {
   SeenRows seen;
   Snapshot snapshot = SnapshotOf(2, 1);
-  ToUpdates(snapshot, seen);
+  ToUpdates(SessionOf(snapshot), seen);
   snapshot.counters[0].blocked = "blocked by a tool";
   snapshot.counters[1].code_objects = 2;
-  EXPECT_THAT(ToUpdates(snapshot, seen)[0].targets(), SizeIs(2));
+  EXPECT_THAT(ToUpdates(SessionOf(snapshot), seen)[0].targets(), SizeIs(2));
 }
 
 TEST(SeenRowsTest, ARowThatAnotherPatternOwnsNow) {
   SeenRows seen;
   Snapshot snapshot = SnapshotOf(2, 1);
-  ToUpdates(snapshot, seen);
+  ToUpdates(SessionOf(snapshot), seen);
   snapshot.patterns.push_back({.pattern = "*:Service.*", .status = PatternStatus::kMatched});
   RowInfo row = *snapshot.rows[1];
   row.pattern = 1;
   snapshot.rows[1] = std::make_shared<const RowInfo>(row);
-  const auto updates = ToUpdates(snapshot, seen);
+  const auto updates = ToUpdates(SessionOf(snapshot), seen);
   ASSERT_THAT(updates[0].targets(), SizeIs(1));
   EXPECT_EQ(updates[0].targets(0).pattern(), "*:Service.*");
 }

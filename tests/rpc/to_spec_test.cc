@@ -1,12 +1,12 @@
 // Requests from hostile or mistaken clients to checked values.
+#include "daemon/rpc/to_spec.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <limits>
 #include <string>
-
-#include "daemon/rpc/to_proto.h"
 
 namespace sbump {
 namespace {
@@ -73,8 +73,8 @@ TEST(ToSpecTest, WhatIsGivenIsTaken) {
 TEST(ToSpecTest, TheFieldAndItsRangeAreNamed) {
   ExpectRefused([](auto& r) { r.set_pid(0); }, "pid is 0");
   ExpectRefused([](auto& r) { r.set_pid(-5); }, "pid is -5");
-  ExpectRefused([](auto& r) { r.set_delay_ns(10'000'001); }, "delay_ns is 10000001");
-  ExpectRefused([](auto& r) { r.set_delay_ns(kHuge); }, "the most is 10 ms");
+  ExpectRefused([](auto& r) { r.set_delay_ns(10'000'001); }, "the delay is 10.000001ms");
+  ExpectRefused([](auto& r) { r.set_delay_ns(kHuge); }, "the longest is 10ms");
   ExpectRefused([](auto& r) { r.set_every(uint64_t{1} << 32); }, "every is 4294967296");
   ExpectRefused([](auto& r) { r.set_interval_ns(49'999'999); }, "interval_ns is 49999999");
   ExpectRefused([](auto& r) { r.set_interval_ns(kHuge); }, "interval_ns");
@@ -127,13 +127,13 @@ TEST(ToTargetsTest, BadPatternsAreQuoted) {
   };
   ExpectRefused(set_first("no colon"), "pattern \"no colon\"");
   ExpectRefused(set_first(""), "pattern \"\"");
-  ExpectRefused(set_first("*:f @delay=20ms"), "the most is 10 ms");
+  ExpectRefused(set_first("*:f @delay=20ms"), "the longest is 10ms");
   ExpectRefused([](auto& r) { r.mutable_selection()->add_exclude("x"); }, "exclude \"x\"");
   ExpectRefused([](auto& r) { r.mutable_selection()->add_exclude("*:x @every=2"); }, "exclude");
   ExpectRefused([](auto& r) { r.mutable_selection()->mutable_patterns(0)->set_every(0); }, "every");
   ExpectRefused(
       [](auto& r) { r.mutable_selection()->mutable_patterns(0)->set_delay_ns(20'000'000); },
-      "delay of */app.py:Engine.step is 20000000");
+      "delay of */app.py:Engine.step is 20ms");
 }
 
 TEST(ToTargetsTest, NoneAndTooMany) {
@@ -143,6 +143,57 @@ TEST(ToTargetsTest, NoneAndTooMany) {
         for (int i = 0; i < 100'000; ++i) r.mutable_selection()->add_patterns()->set_pattern("*:*");
       },
       "more than 100000 patterns");
+}
+
+// ---- Native targets ----
+
+TEST(ToNativesTest, BesidePatternsOrAlone) {
+  v1::AttachRequest request = Request();
+  EXPECT_TRUE(ToSpec(request)->rules.natives->empty());
+  EXPECT_TRUE(ToSpec(request)->rules.TakesPython());
+  v1::NativeTarget& first = *request.mutable_selection()->add_native();
+  first.set_target("libc.so.6:write @delay=5us @every=7");
+  v1::NativeTarget& second = *request.mutable_selection()->add_native();
+  second.set_target("libc.so.6+0x10 @delay=5us");
+  second.set_delay_ns(0);
+  second.set_every(2);
+  request.mutable_selection()->add_native()->set_target("libc.so.6:read");
+  request.set_delay_ns(1000);
+  auto spec = ToSpec(request);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const NativeList& natives = *spec->rules.natives;
+  ASSERT_EQ(natives.size(), 3u);
+  EXPECT_EQ(spec->rules.DoseOf(natives[0]).delay_ns, 5000u);
+  EXPECT_EQ(spec->rules.DoseOf(natives[0]).every, 7u);
+  EXPECT_EQ(spec->rules.DoseOf(natives[1]).delay_ns, 0u) << "the message's own field";
+  EXPECT_EQ(spec->rules.DoseOf(natives[1]).every, 2u);
+  EXPECT_EQ(spec->rules.DoseOf(natives[2]).delay_ns, 1000u);
+  EXPECT_EQ(spec->rules.DoseOf(natives[2]).every, 1u);
+  request.mutable_selection()->clear_patterns();
+  spec = ToSpec(request);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_FALSE(spec->rules.TakesPython());
+}
+
+TEST(ToNativesTest, BadOnesAreQuoted) {
+  const auto add = [](const std::string& text) {
+    return [text](v1::AttachRequest& r) { r.mutable_selection()->add_native()->set_target(text); };
+  };
+  ExpectRefused(add("nonsense"), "native target \"nonsense\"");
+  ExpectRefused(add(""), "native target \"\"");
+  ExpectRefused(add("libc.so.6:write @delay=20ms"), "the longest is 10ms");
+  ExpectRefused(
+      [](auto& r) {
+        for (int i = 0; i < 129; ++i) r.mutable_selection()->add_native()->set_target("a:b");
+      },
+      "more than 128 native targets");
+  ExpectRefused(
+      [](auto& r) {
+        v1::NativeTarget& target = *r.mutable_selection()->add_native();
+        target.set_target("a:b");
+        target.set_every(0);
+      },
+      "every");
 }
 
 // ---- Changes ----

@@ -66,9 +66,9 @@ class UpdateStreamTest : public testing::Test {
       control_.io().run_one_for(std::chrono::milliseconds(5));
     }
   }
-  void Post(Snapshot snapshot) {
+  void Post(const Snapshot& snapshot) {
     if (const auto stream = weak_.lock())
-      stream->PostSnapshot(std::make_shared<const Snapshot>(std::move(snapshot)));
+      stream->PostSnapshot(std::make_shared<const SessionSnapshot>(SessionOf(snapshot)));
     Settle();
   }
   void PostEnd(absl::Status status) {

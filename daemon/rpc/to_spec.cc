@@ -1,0 +1,173 @@
+#include "daemon/rpc/to_spec.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/match/native_pattern.h"
+#include "daemon/match/pattern.h"
+#include "daemon/rpc/wire_text.h"
+
+namespace sbump {
+namespace {
+
+absl::Status CheckRange(std::string_view field, uint64_t value, uint64_t lowest, uint64_t highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(field, " is ", value, "; it must be from ", lowest, " to ", highest));
+}
+
+// Which of the two limits holds is known once the session is.
+absl::Status CheckDelay(std::string_view field, uint64_t delay_ns) {
+  return CheckRange(field, delay_ns, 0, kLongestSleepNs);
+}
+
+uint64_t OrDefault(uint64_t value, uint64_t fallback) { return value == 0 ? fallback : value; }
+
+absl::StatusOr<Pattern> ToPattern(const v1::TargetPattern& message) {
+  absl::StatusOr<Pattern> pattern = ParsePattern(message.pattern());
+  if (!pattern.ok())
+    return Annotate(pattern.status(), StrCat("pattern \"", message.pattern(), "\""));
+  if (message.has_delay_ns()) pattern->delay_ns = message.delay_ns();
+  if (message.has_every()) {
+    SB_RETURN_IF_ERROR(CheckRange("every", message.every(), 1, UINT32_MAX));
+    pattern->every = static_cast<uint32_t>(message.every());
+  }
+  if (pattern->delay_ns)
+    SB_RETURN_IF_ERROR(CheckDelay(StrCat("delay of ", message.pattern()), *pattern->delay_ns));
+  return pattern;
+}
+
+absl::StatusOr<NativePattern> ToNativePattern(const v1::NativeTarget& message) {
+  absl::StatusOr<NativePattern> pattern = ParseNativePattern(message.target());
+  if (!pattern.ok())
+    return Annotate(pattern.status(), StrCat("native target \"", message.target(), "\""));
+  if (message.has_delay_ns()) pattern->overrides.delay_ns = message.delay_ns();
+  if (message.has_every()) {
+    SB_RETURN_IF_ERROR(CheckRange("every", message.every(), 1, UINT32_MAX));
+    pattern->overrides.every = static_cast<uint32_t>(message.every());
+  }
+  if (pattern->overrides.delay_ns) {
+    SB_RETURN_IF_ERROR(
+        CheckDelay(StrCat("delay of ", message.target()), *pattern->overrides.delay_ns));
+  }
+  return pattern;
+}
+
+constexpr int kMaxPatterns = 100'000;
+constexpr int kMaxNativePatterns = 128;
+constexpr size_t kMaxSelectorBytes = 4096;
+
+absl::Status TakeProcesses(const v1::AttachRequest& request, AttachSpec& spec) {
+  const v1::ProcessSelector& selector = request.selector();
+  spec.selector = {.container = selector.container(),
+                   .cgroup = selector.cgroup(),
+                   .exe = selector.exe(),
+                   .cmdline = selector.cmdline()};
+  if (selector.ByteSizeLong() > kMaxSelectorBytes)
+    return absl::InvalidArgumentError(
+        StrCat("the selector has more than ", kMaxSelectorBytes, " bytes"));
+  if (request.pid() != 0 && !spec.selector.empty())
+    return absl::InvalidArgumentError("pid and selector exclude each other");
+  if (request.pid() <= 0 && spec.selector.empty())
+    return absl::InvalidArgumentError(StrCat("pid is ", request.pid(), "; it must be positive"));
+  spec.pid = request.pid();
+  spec.children = request.children();
+  spec.max_processes =
+      static_cast<uint32_t>(OrDefault(request.max_processes(), kDefaultMaxProcesses));
+  return CheckRange("max_processes", spec.max_processes, 1, kLargestMaxProcesses);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TargetList>> ToTargets(const v1::TargetSelection& selection) {
+  if (selection.patterns().empty() && selection.native().empty()) {
+    return absl::InvalidArgumentError(
+        "no patterns: give at least one module_pattern:qualname_pattern, or a native target");
+  }
+  if (selection.patterns_size() > kMaxPatterns || selection.exclude_size() > kMaxPatterns) {
+    return absl::InvalidArgumentError(StrCat("more than ", kMaxPatterns, " patterns"));
+  }
+  std::vector<Pattern> patterns, excludes;
+  for (const v1::TargetPattern& message : selection.patterns()) {
+    SB_ASSIGN_OR_RETURN(Pattern pattern, ToPattern(message));
+    patterns.push_back(std::move(pattern));
+  }
+  for (const std::string& text : selection.exclude()) {
+    absl::StatusOr<Pattern> exclude = ParseExclude(text);
+    if (!exclude.ok()) return Annotate(exclude.status(), StrCat("exclude \"", text, "\""));
+    excludes.push_back(*std::move(exclude));
+  }
+  return std::make_shared<const TargetList>(std::move(patterns), std::move(excludes),
+                                            selection.paths_only());
+}
+
+absl::StatusOr<std::shared_ptr<const NativeList>> ToNatives(const v1::TargetSelection& selection) {
+  if (selection.native_size() > kMaxNativePatterns) {
+    return absl::InvalidArgumentError(StrCat("more than ", kMaxNativePatterns, " native targets"));
+  }
+  NativeList patterns;
+  for (const v1::NativeTarget& message : selection.native()) {
+    SB_ASSIGN_OR_RETURN(NativePattern pattern, ToNativePattern(message));
+    patterns.push_back(std::move(pattern));
+  }
+  return std::make_shared<const NativeList>(std::move(patterns));
+}
+
+absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request) {
+  AttachSpec spec;
+  SB_RETURN_IF_ERROR(TakeProcesses(request, spec));
+  SB_ASSIGN_OR_RETURN(spec.rules.targets, ToTargets(request.selection()));
+  SB_ASSIGN_OR_RETURN(spec.rules.natives, ToNatives(request.selection()));
+  SB_RETURN_IF_ERROR(CheckRange("every", request.every(), 0, UINT32_MAX));
+  spec.rules.dose = {.delay_ns = request.delay_ns(), .every = OrDefault(request.every(), 1)};
+  spec.mode = request.mode() == v1::SLEEP ? DelayMode::kSleep : DelayMode::kSpin;
+  spec.on = request.on() == v1::RESUME ? HitOn::kResume : HitOn::kCall;
+  SB_RETURN_IF_ERROR(CheckDelays(spec.mode, spec.rules));
+  spec.interval_ns = OrDefault(request.interval_ns(), kDefaultIntervalNs);
+  SB_RETURN_IF_ERROR(
+      CheckRange("interval_ns", spec.interval_ns, kMinIntervalNs, 3'600'000'000'000));
+  spec.max_stop_ns = OrDefault(request.max_stop_ns(), kDefaultMaxStopNs);
+  SB_RETURN_IF_ERROR(CheckRange("max_stop_ns", spec.max_stop_ns, 1'000'000, kLargestMaxStopNs));
+  spec.ttl_ns = OrDefault(request.ttl_ns(), kDefaultTtlNs);
+  SB_RETURN_IF_ERROR(CheckRange("ttl_ns", spec.ttl_ns, 1'000'000, kLargestTtlNs));
+  SB_RETURN_IF_ERROR(CheckRange("start_ns", request.start_ns(), 0, kLargestTtlNs));
+  SB_RETURN_IF_ERROR(CheckRange("duration_ns", request.duration_ns(), 0, kLargestTtlNs));
+  SB_RETURN_IF_ERROR(CheckRange("max_duty_percent", request.max_duty_percent(), 0, 100'000));
+  SB_RETURN_IF_ERROR(CheckRange("max_hold_ns", request.max_hold_ns(), 0, 1'000'000'000));
+  spec.guardrails = {.calls_per_second = request.max_calls_per_second(),
+                     .duty_percent = request.max_duty_percent(),
+                     .hold_ns = request.max_hold_ns()};
+  // They are judged with each update.
+  if (spec.guardrails.Any())
+    spec.interval_ns = std::min(spec.interval_ns, kLargestGuardedIntervalNs);
+  spec.start_ns = request.start_ns();
+  spec.duration_ns = request.duration_ns();
+  spec.keep = request.keep();
+  spec.client_name = Utf8(request.client_name().substr(0, 200));
+  if (spec.client_name.empty()) spec.client_name = "an unnamed client";
+  return spec;
+}
+
+absl::StatusOr<RulesChange> ToChange(const v1::UpdateRequest& request) {
+  RulesChange change;
+  if (request.has_delay_ns()) {
+    SB_RETURN_IF_ERROR(CheckDelay("delay_ns", request.delay_ns()));
+    change.delay_ns = request.delay_ns();
+  }
+  if (request.has_every()) {
+    SB_RETURN_IF_ERROR(CheckRange("every", request.every(), 0, UINT32_MAX));
+    change.every = OrDefault(request.every(), 1);
+  }
+  if (request.has_selection()) {
+    SB_ASSIGN_OR_RETURN(change.targets, ToTargets(request.selection()));
+    SB_ASSIGN_OR_RETURN(change.natives, ToNatives(request.selection()));
+  }
+  if (!change.delay_ns && !change.every && change.targets == nullptr) {
+    return absl::InvalidArgumentError("nothing to change: give delay_ns, every or a selection");
+  }
+  return change;
+}
+
+}  // namespace sbump
