@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "client/bounded_file.h"
 #include "client/update_merger.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -22,8 +23,60 @@ constexpr seconds kConnectTimeout{5};
 constexpr seconds kAnswerTimeout{30};
 constexpr seconds kDetachTimeout{60};  // waits for the proof, of all sessions perhaps
 constexpr int kMaxMessageBytes = 64 * 1024 * 1024;
+constexpr size_t kMaxPemBytes = 4 << 20;
 
-absl::Status FromGrpc(const grpc::Status& status) {
+absl::StatusOr<std::string> ReadPem(std::string_view flag, const std::string& path) {
+  if (path.empty()) {
+    return absl::InvalidArgumentError(StrCat(
+        flag,
+        " is missing: a daemon over TCP is spoken to with --tls-ca, --tls-cert and --tls-key"));
+  }
+  absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxPemBytes);
+  if (!text.ok()) return absl::InvalidArgumentError(StrCat(flag, ": ", text.status().message()));
+  return text;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFor(const Endpoint& endpoint,
+                                                                         const TlsPaths& tls) {
+  if (endpoint.IsUnix()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  SB_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem("--tls-ca", tls.ca));
+  SB_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPem("--tls-cert", tls.cert));
+  SB_ASSIGN_OR_RETURN(options.pem_private_key, ReadPem("--tls-key", tls.key));
+  return grpc::SslCredentials(options);
+}
+
+// False after five seconds, or as soon as a try has failed.
+bool WaitUntilReady(grpc::Channel& channel) {
+  const auto deadline = system_clock::now() + kConnectTimeout;
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel.WaitForStateChange(state, deadline))
+      return false;
+  }
+}
+
+// A call that fails at once tells why.
+absl::Status NotReady(const std::shared_ptr<grpc::Channel>& channel, const Endpoint& endpoint) {
+  if (channel->GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    return absl::UnavailableError(StrCat("sbumpd at ", endpoint.ToString(), ": no answer within ",
+                                         kConnectTimeout.count(),
+                                         " s: the daemon is stopped, or this is not its socket"));
+  }
+  grpc::ClientContext context;
+  context.set_deadline(system_clock::now() + kConnectTimeout);
+  v1::GetInfoReply reply;
+  const grpc::Status why = v1::Control::NewStub(channel)->GetInfo(&context, {}, &reply);
+  return absl::UnavailableError(
+      StrCat("sbumpd at ", endpoint.ToString(), ": ", why.error_message()));
+}
+
+// A client learns only at its first call that its certificate was not accepted (TLS 1.3).
+constexpr std::string_view kTlsHint =
+    "; does it accept this certificate (--tls-cert)? its log says why not";
+
+absl::Status FromGrpc(const grpc::Status& status, std::string_view hint) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());  // the same numbers
   if (code == absl::StatusCode::kUnimplemented && status.error_message().empty()) {
@@ -35,7 +88,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   }
   if (code == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(
-        StrCat("the connection to the daemon broke (", status.error_message(), ")"));
+        StrCat("the connection to the daemon broke (", status.error_message(), ")", hint));
   }
   return absl::Status(code, ToAbsl(status.error_message()));
 }
@@ -84,31 +137,32 @@ using UpdateReader = std::unique_ptr<grpc::ClientReader<v1::SessionUpdate>>;
 
 class GrpcUpdateStream : public UpdateStream {
  public:
-  explicit GrpcUpdateStream(ActiveCalls* calls) : call_(calls) {}
+  GrpcUpdateStream(ActiveCalls* calls, std::string_view hint) : call_(calls), hint_(hint) {}
 
   grpc::ClientContext* context() { return call_.context(); }
   void SetReader(UpdateReader reader) { reader_ = std::move(reader); }
   bool Read(v1::SessionUpdate* update) override { return reader_->Read(update); }
-  absl::Status Finish() override { return FromGrpc(reader_->Finish()); }
+  absl::Status Finish() override { return FromGrpc(reader_->Finish(), hint_); }
 
  private:
   Call call_;  // before the reader, which uses its context
   UpdateReader reader_;
+  const std::string_view hint_;
 };
 
 class GrpcControlClient : public ControlClient {
  public:
-  explicit GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(v1::Control::NewStub(channel)) {}
+  GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel, bool local)
+      : hint_(local ? "" : kTlsHint), stub_(v1::Control::NewStub(channel)) {}
 
   std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_);
+    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, hint_);
     stream->SetReader(stub_->Attach(stream->context(), request));
     return stream;
   }
 
   std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_);
+    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, hint_);
     stream->SetReader(stub_->Watch(stream->context(), request));
     return stream;
   }
@@ -122,7 +176,7 @@ class GrpcControlClient : public ControlClient {
       complete = !piece.more();
       reply.MergeFrom(piece);
     }
-    SB_RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+    SB_RETURN_IF_ERROR(FromGrpc(reader->Finish(), hint_));
     if (!complete) return absl::DataLossError("the daemon's answer ended before its last piece");
     reply.set_more(false);
     return reply;
@@ -156,28 +210,30 @@ class GrpcControlClient : public ControlClient {
     Call call(&calls_);
     call.SetTimeout(timeout);
     Reply reply;
-    SB_RETURN_IF_ERROR(FromGrpc((stub_.get()->*method)(call.context(), request, &reply)));
+    SB_RETURN_IF_ERROR(FromGrpc((stub_.get()->*method)(call.context(), request, &reply), hint_));
     return reply;
   }
 
+  const std::string_view hint_;
   ActiveCalls calls_;
   std::unique_ptr<v1::Control::Stub> stub_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(const Endpoint& endpoint) {
+absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(const Endpoint& endpoint,
+                                                                      const TlsPaths& tls) {
+  SB_ASSIGN_OR_RETURN(const auto credentials, CredentialsFor(endpoint, tls));
   SB_RETURN_IF_ERROR(ProbeEndpoint(endpoint));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  const auto channel =
-      grpc::CreateCustomChannel(endpoint.ToString(), grpc::InsecureChannelCredentials(), arguments);
-  if (!channel->WaitForConnected(system_clock::now() + kConnectTimeout)) {
-    return absl::UnavailableError(StrCat("sbumpd at ", endpoint.ToString(), ": no answer within ",
-                                         kConnectTimeout.count(),
-                                         " s: the daemon is stopped, or this is not its socket"));
-  }
-  return std::make_unique<GrpcControlClient>(channel);
+  // One try, whose failure is told, instead of a new one each second.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  const std::string target =
+      endpoint.IsUnix() ? endpoint.ToString() : StrCat("dns:///", endpoint.ToString());
+  const auto channel = grpc::CreateCustomChannel(target, credentials, arguments);
+  if (!WaitUntilReady(*channel)) return NotReady(channel, endpoint);
+  return std::make_unique<GrpcControlClient>(channel, endpoint.IsUnix());
 }
 
 }  // namespace sbump

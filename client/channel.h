@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/context_file.h"
 #include "client/endpoint.h"
 #include "proto/sbump/v1/control.pb.h"
 
@@ -27,8 +28,9 @@ class UpdateStream {
 class ControlClient {
  public:
   // kUnavailable or kPermissionDenied with what to do (endpoint.h); kUnavailable after five seconds
-  // without an answer.
-  static absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const Endpoint& endpoint);
+  // without an answer. A TCP endpoint is spoken to with TLS and needs all of `tls`.
+  static absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const Endpoint& endpoint,
+                                                                const TlsPaths& tls);
 
   virtual ~ControlClient() = default;
 

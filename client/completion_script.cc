@@ -111,7 +111,7 @@ std::string BashCompletions(const CommandDoc& root) {
       "  COMPREPLY=()\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case ${COMP_WORDS[i]} in\n"
-      "      --endpoint) ((i++)) ;;\n"
+      "      --endpoint|--context|--tls-ca|--tls-cert|--tls-key) ((i++)) ;;\n"
       "      -*) ;;\n"
       "      *) command=${COMP_WORDS[i]}; break ;;\n"
       "    esac\n"

@@ -1,4 +1,4 @@
-// Where the daemon listens, and why it cannot be reached there.
+// Where a daemon listens, and why it cannot be reached there.
 #pragma once
 
 #include <string>
@@ -10,17 +10,22 @@ namespace sbump {
 
 inline constexpr std::string_view kDefaultEndpoint = "unix:/run/sbumpd/sbumpd.sock";
 
+// One of the two.
 struct Endpoint {
-  std::string path;  // of the Unix socket
+  std::string path;  // of a Unix socket
+  std::string host;  // of a TCP listener; an IPv6 address without brackets
+  std::string port;
 
-  std::string ToString() const { return "unix:" + path; }
+  bool IsUnix() const { return !path.empty(); }
+  std::string ToString() const;
 };
 
-// `unix:/path.sock` or `unix:///path.sock`. kInvalidArgument for anything else.
+// `unix:/path.sock`, `unix:///path.sock`, `HOST:PORT`, `[ADDRESS]:PORT`, the last two also behind
+// `tcp:`. kInvalidArgument for anything else.
 absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text);
 
-// Connects once and hangs up. kUnavailable (no socket, nobody listens) or kPermissionDenied, with
-// what to do about it.
+// Connects once and hangs up. kUnavailable (nobody listens there) or kPermissionDenied, with what
+// to do about it.
 absl::Status ProbeEndpoint(const Endpoint& endpoint);
 
 }  // namespace sbump

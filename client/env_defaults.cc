@@ -44,7 +44,7 @@ absl::StatusOr<EnvDefaults> ReadEnvDefaults(const Environment& environment) {
   EnvDefaults defaults;
   defaults.targets_file = TextOf(environment, "SPEED_BUMP_TARGETS");
   SB_ASSIGN_OR_RETURN(defaults.delay_ns, NumberOf(environment, "SPEED_BUMP_DELAY_NS", 0,
-                                                  kMaxDelayNs, 1, "nanoseconds"));
+                                                  kLongestSleepNs, 1, "nanoseconds"));
   SB_ASSIGN_OR_RETURN(defaults.every,
                       NumberOf(environment, "SPEED_BUMP_FREQUENCY", 1, kMaxEvery, 1, "calls"));
   SB_ASSIGN_OR_RETURN(defaults.start_ns, NumberOf(environment, "SPEED_BUMP_START_MS", 0, kMaxMs,

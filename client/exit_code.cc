@@ -19,6 +19,7 @@ constexpr ExitCodeText kTexts[] = {
     {ExitCode::kNoSession, "no such session"},
     {ExitCode::kLimit, "a limit or a resource is exhausted"},
     {ExitCode::kPrecondition, "the kernel, or the state of the process, does not allow it"},
+    {ExitCode::kPartial, "of several daemons some answered, and some did not"},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ enum class ExitCode : int {
   kNoSession = 11,
   kLimit = 12,
   kPrecondition = 13,
+  kPartial = 14,
 };
 
 struct ExitCodeText {

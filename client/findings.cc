@@ -22,31 +22,63 @@ Cell LevelCell(v1::FindingLevel level) {
   }
 }
 
+std::vector<Cell> Cells(const v1::Finding& finding) {
+  return {LevelCell(finding.level()),
+          {Printable(finding.topic())},
+          {Printable(finding.name())},
+          {Printable(finding.value())}};
+}
+
+// A table's lines, each with the advice below it.
+std::string WithAdvice(const std::vector<std::string>& lines,
+                       const std::vector<std::string>& advice) {
+  std::string text = lines[0] + "\n";
+  for (size_t i = 0; i < advice.size(); ++i) {
+    text += lines[i + 1] + "\n";
+    if (!advice[i].empty()) text += StrCat("         -> ", Printable(advice[i]), "\n");
+  }
+  return text;
+}
+
+std::string Verdict(const v1::InspectReply& reply, const std::string& place,
+                    const Palette& palette) {
+  const std::string subject =
+      reply.process().pid() == 0 ? place : StrCat("pid ", reply.process().pid());
+  return StrCat(palette.Paint(reply.usable() ? Tone::kGood : Tone::kBad,
+                              StrCat(subject, reply.usable() ? ": an attach is expected to work"
+                                                             : ": an attach would be refused")),
+                "\n");
+}
+
 }  // namespace
 
 std::string FindingsText(const v1::InspectReply& reply, const Palette& palette) {
   TextTable table({{"LEVEL"}, {"TOPIC"}, {"NAME"}, {"FOUND"}});
+  std::vector<std::string> advice;
   for (const v1::Finding& finding : reply.findings()) {
-    table.AddRow({LevelCell(finding.level()),
-                  {Printable(finding.topic())},
-                  {Printable(finding.name())},
-                  {Printable(finding.value())}});
+    table.AddRow(Cells(finding));
+    advice.push_back(finding.advice());
   }
-  const std::vector<std::string> lines = table.Lines(palette);
-  std::string text = lines[0] + "\n";
-  for (int i = 0; i < reply.findings_size(); ++i) {
-    text += lines[static_cast<size_t>(i) + 1] + "\n";
-    const std::string& advice = reply.findings(i).advice();
-    if (!advice.empty()) text += StrCat("         -> ", Printable(advice), "\n");
+  return StrCat(WithAdvice(table.Lines(palette), advice), "\n",
+                Verdict(reply, "this machine", palette));
+}
+
+std::string FindingsText(const std::vector<HostFindings>& hosts, const Palette& palette) {
+  TextTable table({{"HOST"}, {"LEVEL"}, {"TOPIC"}, {"NAME"}, {"FOUND"}});
+  std::vector<std::string> advice;
+  std::string verdicts;
+  for (const HostFindings& host : hosts) {
+    const std::string name = Printable(host.host);
+    for (const v1::Finding& finding : host.reply.findings()) {
+      std::vector<Cell> cells = Cells(finding);
+      cells.insert(cells.begin(), {name});
+      table.AddRow(std::move(cells));
+      advice.push_back(finding.advice());
+    }
+    verdicts += host.reply.process().pid() == 0 ? Verdict(host.reply, name, palette)
+                                                : name + ": " + Verdict(host.reply, "", palette);
   }
-  const std::string subject =
-      reply.process().pid() == 0 ? "this machine" : StrCat("pid ", reply.process().pid());
-  const bool usable = reply.usable();
-  return StrCat(text, "\n",
-                palette.Paint(usable ? Tone::kGood : Tone::kBad,
-                              StrCat(subject, usable ? ": an attach is expected to work"
-                                                     : ": an attach would be refused")),
-                "\n");
+  return StrCat(WithAdvice(table.Lines(palette), advice), "\n", verdicts);
 }
 
 ExitCode FindingsExitCode(const v1::InspectReply& reply) {

@@ -22,6 +22,13 @@ constexpr Example kAttachExamples[] = {
      "--format json -o run.ndjson"},
     {"A session that outlives this command, for ten minutes at most",
      "sbumpctl attach -p 1234 --targets t.txt --delay 10us --keep --ttl 10m"},
+    {"A service and all its workers, old and new",
+     "sbumpctl attach --pid 1234 --children --targets t.txt --delay 10us"},
+    {"All Python processes of a container",
+     "sbumpctl attach --container 4c5e --targets t.txt --delay 10us"},
+    {"Functions of libraries, with Python or without",
+     "sbumpctl attach -p 1234 --native libc.so.6:write --native '*/libssl.so*:SSL_read' --delay "
+     "50us"},
     {"Patterns from a pipe, less some",
      "grep Attention all.txt | sbumpctl attach -p 1234 --targets - --exclude '*:*.__init__' "
      "--delay 2us"},
@@ -57,6 +64,10 @@ constexpr Example kDoctorExamples[] = {
 
 constexpr Example kVersionExamples[] = {{"Without asking the daemon", "sbumpctl version --client"}};
 
+constexpr Example kContextsExamples[] = {
+    {"One of them, and all of them", "sbumpctl --context gpu-1 list; sbumpctl --all-contexts list"},
+};
+
 constexpr Example kCompletionsExamples[] = {
     {"For this shell", "source <(sbumpctl completions bash)"},
     {"For good, with zsh",
@@ -70,7 +81,8 @@ constexpr CommandText kTexts[] = {
      "restarted; functions that do not match run at full speed.",
      kRootExamples},
     {"attach", "slow chosen functions of a process until Ctrl-C, or for a time",
-     "Attaches to one process and shows what happens: on a terminal a table that refreshes, "
+     "Attaches to one process, or to several whose delays begin together, and shows what happens: "
+     "on a terminal a table that refreshes, "
      "elsewhere appended text, with --format json one SessionUpdate a line. Ends on Ctrl-C or "
      "SIGTERM, after --duration, or with the process, with a summary and the proof that nothing "
      "was "
@@ -80,6 +92,10 @@ constexpr CommandText kTexts[] = {
      "module name, the second over the qualified name. A pattern may end in overrides: "
      "`*:Engine.step @delay=20us @every=3`. Durations are a number and a unit: ns, us, ms, s, m, "
      "h.\n"
+     "\n"
+     "--native names functions outside Python: `libc.so.6:write`, "
+     "`*/libfoo.so*:ns::Class::step(*)`, "
+     "`/opt/x/libx.so+0x1139`. Alone it needs no Python in the process.\n"
      "\n"
      "Where a flag is absent, Speed Bump's environment variables are read: see ENVIRONMENT.",
      kAttachExamples},
@@ -100,6 +116,14 @@ constexpr CommandText kTexts[] = {
      "Without a pid: kernel, rights, daemon. With one: the interpreter and how it was found, its "
      "version, where the offsets come from, the probe's site, and what a call would cost.",
      kDoctorExamples},
+    {"contexts", "list the daemons that the configuration file names",
+     "The file is $SBUMP_CONFIG, else sbump/config.yaml below $XDG_CONFIG_HOME or ~/.config:\n"
+     "\n"
+     "`current: here`, `contexts:`, then a line for each: `here: {endpoint: "
+     "\"unix:/run/sbumpd/sbumpd.sock\"}`, `gpu-1: {endpoint: \"gpu-1.example:7443\", tls_ca: "
+     "ca.pem, "
+     "tls_cert: me.pem, tls_key: me.key}`. Paths start where the file is.",
+     kContextsExamples},
     {"version", "print the versions of sbumpctl and sbumpd", "", kVersionExamples},
     {"help", "show help on a command", "", {}},
     {"completions", "print shell completions", "", kCompletionsExamples},
@@ -108,6 +132,7 @@ constexpr CommandText kTexts[] = {
 
 constexpr NamedText kEnvironment[] = {
     {"SBUMP_ENDPOINT", "where the daemon listens, as --endpoint"},
+    {"SBUMP_CONFIG", "the file with named daemons (contexts)"},
     {"NO_COLOR, CLICOLOR, CLICOLOR_FORCE",
      "colours off (NO_COLOR set, or CLICOLOR=0), or on without a terminal (CLICOLOR_FORCE=1)"},
     {"SPEED_BUMP_TARGETS",
@@ -119,10 +144,11 @@ constexpr NamedText kEnvironment[] = {
 };
 
 // Those that stand before Speed Bump's.
-constexpr size_t kGeneralVariables = 2;
+constexpr size_t kGeneralVariables = 3;
 
 constexpr NamedText kFiles[] = {
     {"/run/sbumpd/sbumpd.sock", "the daemon's socket, unless told otherwise"},
+    {"~/.config/sbump/config.yaml", "daemons by name: see sbumpctl-contexts(1)"},
 };
 
 }  // namespace

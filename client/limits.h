@@ -5,7 +5,9 @@
 
 namespace sbump {
 
-inline constexpr uint64_t kMaxDelayNs = 10'000'000;
+inline constexpr uint64_t kLongestSpinNs = 10'000'000;
+inline constexpr uint64_t kLongestSleepNs = 10'000'000'000;
+inline constexpr uint32_t kLargestMaxProcesses = 256;
 inline constexpr uint64_t kMaxEvery = 4'294'967'295;
 inline constexpr uint64_t kMinIntervalNs = 50'000'000;
 

@@ -16,11 +16,18 @@ std::string Joined(const std::vector<std::string>& lines) {
   return text;
 }
 
+std::string StopText(const v1::MatchReply& reply) {
+  // Native functions are looked for without a stop.
+  if (reply.code_objects_seen() == 0 && reply.stopped_ns() == 0)
+    return StrCat("; pid ", reply.process().pid(), " was not stopped");
+  return StrCat(" among ", HumanCount(reply.code_objects_seen()), " code objects; pid ",
+                reply.process().pid(), " was stopped for ", HumanNs(reply.stopped_ns()));
+}
+
 std::string ClosingLines(const v1::MatchReply& reply, const Palette& palette) {
   std::string text =
       StrCat(HumanCount(reply.targets_size()), reply.targets_size() == 1 ? " target" : " targets",
-             " among ", HumanCount(reply.code_objects_seen()), " code objects; pid ",
-             reply.process().pid(), " was stopped for ", HumanNs(reply.stopped_ns()), "\n");
+             StopText(reply), "\n");
   for (const std::string& warning : reply.warnings()) {
     text += palette.Paint(Tone::kWarn, StrCat("warning: ", Printable(warning))) + "\n";
   }
@@ -36,9 +43,11 @@ std::string ClosingLines(const v1::MatchReply& reply, const Palette& palette) {
 
 std::string MatchText(const v1::MatchReply& reply, const Palette& palette, size_t max_width) {
   std::string text;
-  if (!reply.targets().empty()) {
-    text += Joined(MatchTable(reply.targets()).Lines(palette, max_width)) + "\n";
-  }
+  const auto append = [&](const TextTable& table) {
+    if (!table.empty()) text += Joined(table.Lines(palette, max_width)) + "\n";
+  };
+  append(MatchTable(reply.targets()));
+  append(NativeMatchTable(reply.targets()));
   PatternLinesOptions options;
   options.with_counters = false;
   options.limit = static_cast<size_t>(reply.patterns_size());

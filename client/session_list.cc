@@ -26,7 +26,8 @@ std::string StateText(v1::SessionState state) {
 
 std::vector<Cell> Cells(const v1::SessionSummary& session) {
   return {{Printable(session.session_id()), Tone::kStrong},
-          {StrCat(session.process().pid())},
+          {session.processes() > 1 ? StrCat(session.process().pid(), "+", session.processes() - 1)
+                                   : StrCat(session.process().pid())},
           {StateText(session.state())},
           {Printable(session.process().python_version())},
           {FormatDuration(session.delay_ns())},
@@ -38,26 +39,51 @@ std::vector<Cell> Cells(const v1::SessionSummary& session) {
           {Printable(session.client_name())}};
 }
 
+std::vector<Column> Columns() {
+  return {{"SESSION"},
+          {"PID", true},
+          {"STATE"},
+          {"PYTHON"},
+          {"DELAY", true},
+          {"TARGETS", true},
+          {"CALLS", true},
+          {"INJECTED", true},
+          {"STARTED"},
+          {"EXPIRES"},
+          {"CLIENT", false, Clip::kTail}};
+}
+
+std::string Joined(const TextTable& table, const Palette& palette, size_t max_width) {
+  std::string text;
+  for (const std::string& line : table.Lines(palette, max_width)) text += line + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string SessionListText(const v1::ListSessionsReply& reply, const Palette& palette,
                             size_t max_width) {
   if (reply.sessions().empty()) return "no sessions\n";
-  TextTable table({{"SESSION"},
-                   {"PID", true},
-                   {"STATE"},
-                   {"PYTHON"},
-                   {"DELAY", true},
-                   {"TARGETS", true},
-                   {"CALLS", true},
-                   {"INJECTED", true},
-                   {"STARTED"},
-                   {"EXPIRES"},
-                   {"CLIENT", false, Clip::kTail}});
+  TextTable table(Columns());
   for (const v1::SessionSummary& session : reply.sessions()) table.AddRow(Cells(session));
-  std::string text;
-  for (const std::string& line : table.Lines(palette, max_width)) text += line + "\n";
-  return text;
+  return Joined(table, palette, max_width);
+}
+
+std::string SessionListText(const std::vector<HostSessions>& hosts, const Palette& palette,
+                            size_t max_width) {
+  std::vector<Column> columns = Columns();
+  columns.insert(columns.begin(), {"HOST"});
+  TextTable table(std::move(columns));
+  bool any = false;
+  for (const HostSessions& host : hosts) {
+    for (const v1::SessionSummary& session : host.reply.sessions()) {
+      std::vector<Cell> cells = Cells(session);
+      cells.insert(cells.begin(), {Printable(host.host)});
+      table.AddRow(std::move(cells));
+      any = true;
+    }
+  }
+  return any ? Joined(table, palette, max_width) : "no sessions\n";
 }
 
 std::string DetachText(const v1::DetachReply& reply, const Palette& palette) {

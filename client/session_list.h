@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "client/terminal.h"
 #include "client/text_table.h"
@@ -10,6 +11,15 @@
 namespace sbump {
 
 std::string SessionListText(const v1::ListSessionsReply& reply, const Palette& palette,
+                            size_t max_width = kUnlimitedWidth);
+
+// What one of several daemons answered.
+struct HostSessions {
+  std::string host;
+  v1::ListSessionsReply reply;
+};
+// One table, with a column for the host.
+std::string SessionListText(const std::vector<HostSessions>& hosts, const Palette& palette,
                             size_t max_width = kUnlimitedWidth);
 
 std::string DetachText(const v1::DetachReply& reply, const Palette& palette);

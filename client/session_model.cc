@@ -79,6 +79,8 @@ void SessionModel::KeepHead(const v1::SessionUpdate& update) {
   if (update.has_times()) *head_.mutable_times() = update.times();
   if (update.has_end()) *head_.mutable_end() = update.end();
   for (const v1::PatternStats& pattern : update.patterns()) KeepPattern(pattern);
+  // Each update carries all of them.
+  if (update.processes_size() != 0) *head_.mutable_processes() = update.processes();
   for (const auto& skipped : update.skipped()) {
     Merge(
         skipped, [](const auto& s) { return s.reason(); }, head_.mutable_skipped());

@@ -2,6 +2,7 @@
 
 #include "client/human_units.h"
 #include "client/printable.h"
+#include "client/process_table.h"
 #include "client/proof_text.h"
 #include "client/target_table.h"
 #include "daemon/base/str_cat.h"
@@ -27,10 +28,12 @@ std::string StateText(const SessionModel& model, const Palette& palette) {
   }
 }
 
-std::string ProcessText(const v1::Process& process) {
-  std::string text = StrCat("pid ", process.pid());
+std::string ProcessText(const v1::SessionUpdate& head) {
+  const v1::Process& process = head.process();
+  std::string text = ProcessesText(head);
   if (!process.python_version().empty()) {
     text += StrCat("  python ", Printable(process.python_version()));
+    if (!process.python_build().empty()) text += StrCat(" ", Printable(process.python_build()));
   }
   if (!process.strategy().empty()) text += StrCat("  ", Printable(process.strategy()));
   return text;
@@ -49,7 +52,7 @@ void AppendFirstLines(const SessionModel& model, const Palette& palette, Lines* 
   const v1::SessionUpdate& head = model.head();
   lines->push_back(
       StrCat(palette.Paint(Tone::kStrong, StrCat("Session ", Printable(head.session_id()))), "  ",
-             ProcessText(head.process())));
+             ProcessText(head)));
   if (!head.process().exe().empty()) {
     lines->push_back(StrCat("program: ", Printable(head.process().exe())));
   }
@@ -71,6 +74,14 @@ void AppendRows(const SessionModel& model, const Palette& palette, size_t max_wi
     lines->push_back(StrCat("... and ", HumanCount(model.target_count() - rows.size()),
                             " more rows with less delay; --format json prints all"));
   }
+}
+
+void AppendProcesses(const SessionModel& model, const Palette& palette, size_t max_width,
+                     Lines* lines) {
+  const Lines processes = ProcessLines(model, palette, max_width, kMaxRows);
+  if (processes.empty()) return;
+  lines->push_back("");
+  Append(processes, lines);
 }
 
 void AppendPatterns(const SessionModel& model, const Palette& palette, size_t max_width,
@@ -133,7 +144,7 @@ void AppendRemarks(const v1::SessionUpdate& head, const Palette& palette, Lines*
 std::string HeadingLine(const SessionModel& model, const Palette& palette) {
   const v1::SessionUpdate& head = model.head();
   std::string line =
-      StrCat(StateText(model, palette), "  ", ProcessText(head.process()), "  session ",
+      StrCat(StateText(model, palette), "  ", ProcessText(head), "  session ",
              Printable(head.session_id()), ": ", HumanCount(model.target_count()),
              model.target_count() == 1 ? " target, " : " targets, ", DelayText(head));
   if (head.inexact()) line += "  " + palette.Paint(Tone::kBad, "INEXACT");
@@ -148,6 +159,7 @@ std::vector<std::string> SummaryLines(const SessionModel& model, const Palette& 
   Lines lines;
   AppendFirstLines(model, palette, &lines);
   AppendRows(model, palette, max_width, &lines);
+  AppendProcesses(model, palette, max_width, &lines);
   AppendPatterns(model, palette, max_width, &lines);
   AppendTimes(model, &lines);
   AppendRemarks(head, palette, &lines);

@@ -1,5 +1,6 @@
 #include "client/target_selection.h"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
+#include "daemon/match/native_pattern.h"
 #include "daemon/match/pattern.h"
 #include "daemon/match/target_file.h"
 
@@ -26,10 +28,10 @@ std::string FlagMistake(std::string_view flag, std::string_view text, const absl
   return StrCat(flag, " \"", Printable(text), "\": ", status.message());
 }
 
-absl::Status CheckDelay(const Pattern& pattern) {
-  if (!pattern.delay_ns || *pattern.delay_ns <= kMaxDelayNs) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("@delay=", FormatDuration(*pattern.delay_ns),
-                                           ": the longest delay is ", FormatDuration(kMaxDelayNs)));
+// Of an override; kLongestSpinNs or kLongestSleepNs is the limit.
+absl::Status CheckOverride(std::optional<uint64_t> delay_ns, uint64_t longest_ns) {
+  if (!delay_ns) return absl::OkStatus();
+  return CheckDelay(StrCat("@delay=", FormatDuration(*delay_ns)), *delay_ns, longest_ns);
 }
 
 void AddPattern(const Pattern& pattern, v1::TargetSelection* selection) {
@@ -39,9 +41,11 @@ void AddPattern(const Pattern& pattern, v1::TargetSelection* selection) {
   if (pattern.every) added->set_every(*pattern.every);
 }
 
-void AddFlagPattern(const std::string& text, v1::TargetSelection* selection, Mistakes* mistakes) {
+void AddFlagPattern(uint64_t longest_ns, const std::string& text, v1::TargetSelection* selection,
+                    Mistakes* mistakes) {
   const absl::StatusOr<Pattern> pattern = ParsePattern(text);
-  const absl::Status status = pattern.ok() ? CheckDelay(*pattern) : pattern.status();
+  const absl::Status status =
+      pattern.ok() ? CheckOverride(pattern->delay_ns, longest_ns) : pattern.status();
   if (!status.ok()) {
     mistakes->push_back(FlagMistake("--target", text, status));
     return;
@@ -58,14 +62,30 @@ void AddExclude(const std::string& text, v1::TargetSelection* selection, Mistake
   selection->add_exclude(pattern->text);
 }
 
-void AddFile(const std::string& path, v1::TargetSelection* selection, Mistakes* mistakes) {
+void AddNative(uint64_t longest_ns, const std::string& text, v1::TargetSelection* selection,
+               Mistakes* mistakes) {
+  const absl::StatusOr<NativePattern> pattern = ParseNativePattern(text);
+  const absl::Status status =
+      pattern.ok() ? CheckOverride(pattern->overrides.delay_ns, longest_ns) : pattern.status();
+  if (!status.ok()) {
+    mistakes->push_back(FlagMistake("--native", text, status));
+    return;
+  }
+  v1::NativeTarget* added = selection->add_native();
+  added->set_target(pattern->text);
+  if (pattern->overrides.delay_ns) added->set_delay_ns(*pattern->overrides.delay_ns);
+  if (pattern->overrides.every) added->set_every(*pattern->overrides.every);
+}
+
+void AddFile(uint64_t longest_ns, const std::string& path, v1::TargetSelection* selection,
+             Mistakes* mistakes) {
   const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxTargetFileBytes);
   if (!text.ok()) return Collect(Annotate(text.status(), "targets file"), mistakes);
   const std::string name = path == "-" ? "standard input" : path;
   TargetFileResult result = ParseTargetFile(name, *text);
   for (size_t i = 0; i < result.patterns.size(); ++i) {
     const Pattern& pattern = result.patterns[i];
-    if (const absl::Status status = CheckDelay(pattern); !status.ok()) {
+    if (const absl::Status status = CheckOverride(pattern.delay_ns, longest_ns); !status.ok()) {
       result.errors.push_back(
           {result.lines[i], Printable(pattern.text), std::string(ToStd(status.message()))});
     }
@@ -76,12 +96,23 @@ void AddFile(const std::string& path, v1::TargetSelection* selection, Mistakes* 
 
 }  // namespace
 
+absl::Status CheckDelay(std::string_view name, uint64_t delay_ns, uint64_t longest_ns) {
+  if (delay_ns <= longest_ns) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(name, ": the longest delay is ", FormatDuration(longest_ns), " a call",
+             longest_ns < kLongestSleepNs ? "; up to 10s with --mode sleep" : ""));
+}
+
 absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags) {
   v1::TargetSelection selection;
   Mistakes mistakes;
-  for (const std::string& text : flags.targets) AddFlagPattern(text, &selection, &mistakes);
-  if (!flags.targets_file.empty()) AddFile(flags.targets_file, &selection, &mistakes);
+  for (const std::string& text : flags.targets)
+    AddFlagPattern(flags.longest_delay_ns, text, &selection, &mistakes);
+  if (!flags.targets_file.empty())
+    AddFile(flags.longest_delay_ns, flags.targets_file, &selection, &mistakes);
   for (const std::string& text : flags.excludes) AddExclude(text, &selection, &mistakes);
+  for (const std::string& text : flags.natives)
+    AddNative(flags.longest_delay_ns, text, &selection, &mistakes);
   selection.set_paths_only(flags.paths_only);
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   return selection;

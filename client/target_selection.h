@@ -1,11 +1,14 @@
-// What the flags --targets, --target, --exclude and --paths-only select, checked here so that every
-// mistake is told at once and before the daemon hears of it.
+// What the flags --targets, --target, --exclude, --paths-only and --native select, checked here so
+// that every mistake is told at once and before the daemon hears of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/limits.h"
 #include "proto/sbump/v1/control.pb.h"
 
 namespace sbump {
@@ -15,9 +18,15 @@ struct SelectionFlags {
   std::vector<std::string> targets;
   std::vector<std::string> excludes;
   bool paths_only = false;
+  std::vector<std::string> natives;
+  uint64_t longest_delay_ns = kLongestSleepNs;  // of an override
 
-  bool HasTargets() const { return !targets_file.empty() || !targets.empty(); }
+  bool HasTargets() const { return HasPatterns() || !natives.empty(); }
+  bool HasPatterns() const { return !targets_file.empty() || !targets.empty(); }
 };
+
+// kInvalidArgument, beginning with `name` ("--delay 20ms"), above the limit.
+absl::Status CheckDelay(std::string_view name, uint64_t delay_ns, uint64_t longest_ns);
 
 // Patterns given as flags come before those of the file: the first that matches owns a code object.
 // An error has a line for each mistake: `FILE:LINE: "text": why`, `--target "text": why`.

@@ -12,7 +12,13 @@ namespace {
 
 using Patterns = google::protobuf::RepeatedPtrField<v1::PatternStats>;
 
-std::vector<Column> TargetColumns(bool with_missed) {
+// What not every table has.
+struct Extra {
+  bool pid = false;
+  bool missed = false;
+};
+
+std::vector<Column> TargetColumns(Extra with) {
   std::vector<Column> columns = {{"QUALNAME", false, Clip::kTail},
                                  {"WHERE", false, Clip::kHead},
                                  {"CALLS/S", true},
@@ -21,7 +27,8 @@ std::vector<Column> TargetColumns(bool with_missed) {
                                  {"INJECTED", true},
                                  {"OVER P50", true},
                                  {"OVER P99", true}};
-  if (with_missed) columns.push_back({"MISSED", true});
+  if (with.missed) columns.push_back({"MISSED", true});
+  if (with.pid) columns.insert(columns.begin(), {"PID", true});
   return columns;
 }
 
@@ -31,10 +38,11 @@ std::string OvershootText(const v1::TargetStats& stats, uint64_t ns) {
 }
 
 std::string WhereText(const v1::TargetStats& stats) {
+  if (stats.has_native()) return Printable(stats.filename());
   return StrCat(Printable(stats.filename()), ":", stats.first_line());
 }
 
-std::vector<Cell> TargetCells(const TargetRow& row, double rate, bool with_missed) {
+std::vector<Cell> TargetCells(const TargetRow& row, double rate, Extra with) {
   const v1::TargetStats& stats = row.stats;
   const Tone tone = stats.calls() == 0 ? Tone::kFaint : Tone::kPlain;
   std::string name = Printable(stats.qualname());
@@ -47,7 +55,8 @@ std::vector<Cell> TargetCells(const TargetRow& row, double rate, bool with_misse
                              {HumanNs(stats.injected_delay_ns()), tone},
                              {OvershootText(stats, stats.overshoot().p50_ns()), tone},
                              {OvershootText(stats, stats.overshoot().p99_ns()), tone}};
-  if (with_missed) {
+  if (with.pid) cells.insert(cells.begin(), {StrCat(stats.pid()), tone});
+  if (with.missed) {
     cells.push_back(
         {HumanCount(stats.missed_calls()), stats.missed_calls() == 0 ? Tone::kFaint : Tone::kBad});
   }
@@ -103,12 +112,14 @@ std::vector<const v1::PatternStats*> Chosen(const Patterns& patterns, bool troub
 
 TextTable TargetTable(const SessionModel& model, const std::vector<const TargetRow*>& rows,
                       RateKind rate) {
-  const bool with_missed = std::any_of(
-      rows.begin(), rows.end(), [](const auto* row) { return row->stats.missed_calls() != 0; });
-  TextTable table(TargetColumns(with_missed));
+  const Extra with = {.pid = model.head().processes_size() > 1,
+                      .missed = std::any_of(rows.begin(), rows.end(), [](const auto* row) {
+                        return row->stats.missed_calls() != 0;
+                      })};
+  TextTable table(TargetColumns(with));
   for (const TargetRow* row : rows) {
     const double value = rate == RateKind::kMean ? model.MeanRate(*row) : row->calls_per_second;
-    table.AddRow(TargetCells(*row, value, with_missed));
+    table.AddRow(TargetCells(*row, value, with));
   }
   return table;
 }
@@ -120,11 +131,34 @@ TextTable MatchTable(const google::protobuf::RepeatedPtrField<v1::TargetStats>& 
                    {"QUALNAME", false, Clip::kTail},
                    {"NAME FROM", false}});
   for (const v1::TargetStats& stats : targets) {
+    if (stats.has_native()) continue;
     table.AddRow({{Printable(stats.pattern())},
                   {Printable(stats.filename())},
                   {StrCat(stats.first_line())},
                   {Printable(stats.qualname()), Tone::kStrong},
                   {Printable(stats.qualname_source()), Tone::kFaint}});
+  }
+  return table;
+}
+
+TextTable NativeMatchTable(const google::protobuf::RepeatedPtrField<v1::TargetStats>& targets) {
+  TextTable table({{"NATIVE", false, Clip::kTail},
+                   {"FILE", false, Clip::kHead},
+                   {"FUNCTION", false, Clip::kTail},
+                   {"PROBED AT", true},
+                   {"INSTRUCTION", false, Clip::kTail},
+                   {"A CALL COSTS", true}});
+  for (const v1::TargetStats& stats : targets) {
+    if (!stats.has_native()) continue;
+    const v1::NativeSite& site = stats.native();
+    const std::string kind = site.emulated() ? "" : " (single-stepped)";
+    table.AddRow({{Printable(stats.pattern())},
+                  {Printable(stats.filename())},
+                  {Printable(stats.qualname()), Tone::kStrong},
+                  {StrCat("+0x", absl::Hex(site.file_offset()))},
+                  {StrCat(Printable(site.instruction()), kind),
+                   site.emulated() ? Tone::kPlain : Tone::kWarn},
+                  {HumanNs(site.hit_cost_ns()), site.emulated() ? Tone::kPlain : Tone::kWarn}});
   }
   return table;
 }

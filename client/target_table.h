@@ -12,12 +12,16 @@ namespace sbump {
 
 enum class RateKind { kLastInterval, kMean };
 
-// QUALNAME WHERE CALLS/S CALLS DELAYED INJECTED OVER-P50 OVER-P99, and MISSED where a row has some.
+// QUALNAME WHERE CALLS/S CALLS DELAYED INJECTED OVER-P50 OVER-P99, PID where the
+// session has several processes, MISSED where a row has some.
 TextTable TargetTable(const SessionModel& model, const std::vector<const TargetRow*>& rows,
                       RateKind rate);
 
 // PATTERN FILE LINE QUALNAME SOURCE, in the order given; what `match` prints.
 TextTable MatchTable(const google::protobuf::RepeatedPtrField<v1::TargetStats>& targets);
+
+// Of the native ones among them: PATTERN FILE SYMBOL PROBED-AT INSTRUCTION COST.
+TextTable NativeMatchTable(const google::protobuf::RepeatedPtrField<v1::TargetStats>& targets);
 
 // "NO MATCH", and how bad that is.
 std::string StatusText(v1::PatternStatus status);

@@ -29,6 +29,7 @@ class TextTable {
 
   // As many cells as there are columns.
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
 
   // The titles and the rows, one string a line without its newline, none wider than `max_width`.
   // Columns lie two spaces apart; lines do not end in spaces.

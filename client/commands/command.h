@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/channel.h"
+#include "client/context_file.h"
 #include "client/exit_code.h"
 #include "client/target_selection.h"
 #include "client/terminal.h"
@@ -21,7 +23,10 @@
 namespace sbump {
 
 struct CommandContext {
-  std::string endpoint;  // flag, environment or default
+  std::vector<std::string> endpoints;  // of --endpoint
+  std::vector<std::string> contexts;   // of --context
+  bool all_contexts = false;
+  TlsPaths tls;
   bool no_color = false;
   Environment environment;
   std::function<ExitCode()> run;
@@ -34,6 +39,7 @@ void AddWatch(CLI::App* root, CommandContext* context);
 void AddUpdate(CLI::App* root, CommandContext* context);
 void AddDetach(CLI::App* root, CommandContext* context);
 void AddDoctor(CLI::App* root, CommandContext* context);
+void AddContexts(CLI::App* root, CommandContext* context);
 void AddVersion(CLI::App* root, CommandContext* context);
 void AddHelp(CLI::App* root, CommandContext* context);
 void AddCompletions(CLI::App* root, CommandContext* context);
@@ -60,6 +66,7 @@ void AddSelectionFlags(CLI::App* app, SelectionFlags* flags);
 
 // ---- Running ----
 
+// To the one daemon that the command is about; more than one is kInvalidArgument.
 absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const CommandContext& context);
 
 // Says why on standard error.

@@ -29,13 +29,24 @@ void Declare(CLI::App* root, CommandContext* context) {
   root->formatter(std::make_shared<HelpFormatter>());
   root->set_help_flag("-h,--help", "show help on this command");
   root->set_version_flag("--version", StrCat("sbumpctl ", kVersion), "print the version");
-  root->add_option("--endpoint", context->endpoint,
-                   StrCat("where the daemon listens (default: ", kDefaultEndpoint, ")"))
-      ->type_name("unix:PATH");
+  AddRepeated(root, "--endpoint", &context->endpoints,
+              StrCat("where the daemon listens (default: ", kDefaultEndpoint,
+                     "); repeatable for list, doctor and version"))
+      ->type_name("unix:PATH|HOST:PORT");
+  AddRepeated(root, "--context", &context->contexts,
+              "a daemon by its name in the configuration file; repeatable likewise")
+      ->type_name("NAME");
+  root->add_flag("--all-contexts", context->all_contexts, "all daemons of the configuration file");
+  root->add_option("--tls-ca", context->tls.ca, "PEM file: whose certificate the daemon must have")
+      ->type_name("FILE");
+  root->add_option("--tls-cert", context->tls.cert, "PEM file: the certificate to show it")
+      ->type_name("FILE");
+  root->add_option("--tls-key", context->tls.key, "PEM file: the key of that certificate")
+      ->type_name("FILE");
   root->add_flag("--no-color", context->no_color, "no colours, even on a terminal");
   root->require_subcommand(0, 1);
   for (const auto add : {AddAttach, AddMatch, AddList, AddWatch, AddUpdate, AddDetach, AddDoctor,
-                         AddVersion, AddHelp, AddCompletions, AddGenerateMan}) {
+                         AddVersion, AddContexts, AddHelp, AddCompletions, AddGenerateMan}) {
     add(root, context);
   }
 }
@@ -57,11 +68,6 @@ void KeepStandardStreams() {
   if (fd > STDERR_FILENO) close(fd);
 }
 
-std::string DefaultEndpoint() {
-  const char* named = std::getenv("SBUMP_ENDPOINT");
-  return named != nullptr && *named != '\0' ? named : std::string(kDefaultEndpoint);
-}
-
 }  // namespace
 
 int RunCommandLine(int argc, const char* const* argv) {
@@ -70,7 +76,6 @@ int RunCommandLine(int argc, const char* const* argv) {
   KeepStandardStreams();
   CommandContext context;
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
-  context.endpoint = DefaultEndpoint();
   CLI::App root(std::string(), "sbumpctl");
   Declare(&root, &context);
   try {

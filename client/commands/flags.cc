@@ -76,6 +76,9 @@ void AddSelectionFlags(CLI::App* app, SelectionFlags* flags) {
       ->type_name("PATTERN");
   AddRepeated(app, "--exclude", &flags->excludes, "a pattern that subtracts; repeatable")
       ->type_name("PATTERN");
+  AddRepeated(app, "--native", &flags->natives,
+              "a function outside Python, `file:symbol` or `file+0xoffset`; repeatable")
+      ->type_name("TARGET");
   app->add_flag("--paths-only", flags->paths_only,
                 "match modules by file name only, never by dotted name");
 }

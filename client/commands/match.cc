@@ -26,8 +26,10 @@ std::string Render(const CommandContext& context, const v1::MatchReply& reply, b
 
 ExitCode RunMatch(const CommandContext& context, const MatchFlags& flags) {
   if (!flags.selection.HasTargets()) {
-    return Fail(ExitCode::kBadArguments,
-                "nothing to match: name a targets file with --targets or a pattern with --target");
+    return Fail(
+        ExitCode::kBadArguments,
+        "nothing to match: name a targets file with --targets, a pattern with --target, or a "
+        "native function with --native");
   }
   absl::StatusOr<v1::TargetSelection> selection = BuildSelection(flags.selection);
   if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "client/commands/command.h"
+#include "client/commands/hosts.h"
 #include "client/output_file.h"
 #include "client/printable.h"
 #include "daemon/base/status.h"
@@ -30,8 +31,12 @@ std::string UserName() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ControlClient>> Connect(const CommandContext& context) {
-  SB_ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(context.endpoint));
-  return ControlClient::Connect(endpoint);
+  SB_ASSIGN_OR_RETURN(const std::vector<Host> hosts, HostsOf(context));
+  if (hosts.size() > 1) {
+    return absl::InvalidArgumentError(
+        "this command asks one daemon; list, doctor and version ask several at once");
+  }
+  return ControlClient::Connect(hosts[0].endpoint, hosts[0].tls);
 }
 
 ExitCode Fail(ExitCode code, std::string_view message) {

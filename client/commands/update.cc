@@ -24,18 +24,18 @@ struct UpdateFlags {
 // Empty: nothing is wrong.
 std::string Mistake(const UpdateFlags& flags) {
   const bool has_targets = flags.selection.HasTargets();
-  if (!has_targets && (!flags.selection.excludes.empty() || flags.selection.paths_only)) {
+  if (!flags.selection.HasPatterns() &&
+      (!flags.selection.excludes.empty() || flags.selection.paths_only)) {
     return "--exclude and --paths-only belong to targets: name those too, with --targets or "
            "--target";
   }
   if (!has_targets && !flags.delay_ns && !flags.every) {
-    return "nothing to change: name --delay, --every, --targets or --target";
+    return "nothing to change: name --delay, --every, --targets, --target or --native";
   }
-  if (flags.delay_ns.value_or(0) > kMaxDelayNs) {
-    return StrCat("--delay ", FormatDuration(*flags.delay_ns), ": the longest delay is ",
-                  FormatDuration(kMaxDelayNs), " a call");
-  }
-  return "";
+  const uint64_t delay_ns = flags.delay_ns.value_or(0);
+  return std::string(
+      CheckDelay(StrCat("--delay ", FormatDuration(delay_ns)), delay_ns, kLongestSleepNs)
+          .message());
 }
 
 ExitCode Send(const CommandContext& context, const v1::UpdateRequest& request, bool json) {
@@ -75,7 +75,8 @@ void AddUpdate(CLI::App* root, CommandContext* context) {
   app->add_option("SESSION", flags->session_id, "the session, as `sbumpctl list` names it")
       ->required();
   AddDuration(app, "--delay", &flags->delay_ns,
-              StrCat("delay of each call, at most ", FormatDuration(kMaxDelayNs)));
+              StrCat("delay of each call, at most ", FormatDuration(kLongestSpinNs), ", or ",
+                     FormatDuration(kLongestSleepNs), " in a session with --mode sleep"));
   AddEvery(app, &flags->every)->description("delay each Nth call only");
   AddSelectionFlags(app, &flags->selection);
   AddFormat(app, &flags->json);

@@ -115,7 +115,11 @@ TEST(Arguments, MistakesAreNamed) {
       {{"update", "s-1", "--exclude", "*:f"}, "belong to targets", 2},
       {{"detach"}, "name one of", 2},
       {{"detach", "s-1", "--all"}, "name one of", 2},
-      {{"--endpoint", "tcp:host:1", "list"}, "unix:/path", 2},
+      {{"--endpoint", "tcp:host", "list"}, "unix:/path", 2},
+      {{"--endpoint", "127.0.0.1:1", "list"}, "--tls-ca is missing", 2},
+      {{"--endpoint", "127.0.0.1:1", "--tls-ca", "/nowhere", "list"}, "/nowhere", 2},
+      {{"--context", "nobody", "list"}, "no such context", 2},
+      {{"--endpoint", "unix:/a", "--endpoint", "unix:/b", "detach", "--all"}, "asks one daemon", 2},
       {{"help", "nothing"}, "there is no command \"nothing\"", 2},
   };
   for (const auto& c : cases) {

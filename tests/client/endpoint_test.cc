@@ -12,8 +12,19 @@ TEST(ParseEndpoint, TakesUnixPaths) {
   EXPECT_TRUE(ParseEndpoint(kDefaultEndpoint).ok());
 }
 
+TEST(ParseEndpoint, TakesHostsAndPorts) {
+  EXPECT_EQ(ParseEndpoint("gpu-1.example:7443")->host, "gpu-1.example");
+  EXPECT_EQ(ParseEndpoint("gpu-1.example:7443")->port, "7443");
+  EXPECT_EQ(ParseEndpoint("tcp:10.0.0.1:7443")->ToString(), "10.0.0.1:7443");
+  EXPECT_EQ(ParseEndpoint("[::1]:7443")->host, "::1");
+  EXPECT_EQ(ParseEndpoint("[::1]:7443")->ToString(), "[::1]:7443");
+  EXPECT_FALSE(ParseEndpoint("host:1")->IsUnix());
+}
+
 TEST(ParseEndpoint, RefusesTheRest) {
-  for (const char* text : {"", "unix:", "unix://host/x", "tcp:host:1", "/run/x.sock"}) {
+  for (const char* text : {"", "unix:", "unix://host/x", "/run/x.sock", "host", "host:", ":1",
+                           "host:0", "host:65536", "host:1x", "::1:7", "[::1]", "[]:7", "a b:7",
+                           "host/x:7", "tcp:", "tcp:host", "http://host:7"}) {
     EXPECT_FALSE(ParseEndpoint(text).ok()) << text;
   }
   EXPECT_TRUE(ParseEndpoint("unix:/" + std::string(106, 'x')).ok());

@@ -39,7 +39,7 @@ TEST(EnvDefaults, ReadsSpeedBumpsUnits) {
 
 TEST(EnvDefaults, BadValueNamesItsVariable) {
   for (const char* value :
-       {"10us", "-1", "1.5", " 1", "1 ", "0x10", "10000001", "18446744073709551616"}) {
+       {"10us", "-1", "1.5", " 1", "1 ", "0x10", "10000000001", "18446744073709551616"}) {
     const auto defaults = ReadEnvDefaults(With({{"SPEED_BUMP_DELAY_NS", value}}));
     ASSERT_FALSE(defaults.ok()) << value;
     EXPECT_NE(defaults.status().message().find("SPEED_BUMP_DELAY_NS="), absl::string_view::npos);

@@ -24,16 +24,6 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 }  // namespace
 
-SocketDirectory::SocketDirectory() {
-  std::string name = "/tmp/sbumpctl-XXXXXX";
-  path_ = mkdtemp(name.data());
-}
-
-SocketDirectory::~SocketDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 class FakeControl::Service : public v1::Control::Service {
  public:
   explicit Service(Script script) : script_(std::move(script)) {}

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "tests/fakes/temp_dir.h"
 
 namespace sbump::test {
 
@@ -49,16 +50,11 @@ struct Requests {
 // A new directory with a short path for a socket; removed with the object.
 class SocketDirectory {
  public:
-  SocketDirectory();
-  ~SocketDirectory();
-  SocketDirectory(const SocketDirectory&) = delete;
-  SocketDirectory& operator=(const SocketDirectory&) = delete;
-
-  std::string socket() const { return path_ + "/s"; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string socket() const { return file("s"); }
+  std::string file(const std::string& name) const { return dir_.path() + "/" + name; }
 
  private:
-  std::string path_;
+  const TempDir dir_{"client"};
 };
 
 class FakeControl {

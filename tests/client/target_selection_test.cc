@@ -12,6 +12,7 @@ namespace sbump {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TargetSelection : public ::testing::Test {
  protected:
@@ -43,13 +44,34 @@ TEST_F(TargetSelection, FlagsComeBeforeTheFile) {
 
 TEST_F(TargetSelection, TellsEveryMistakeAtOnce) {
   const std::string file = Write("bad\nx:y\n:z\n*:q @delay=11ms\n");
-  const std::string text = Mistakes({file, {"nope"}, {"no"}, false});
+  const std::string text = Mistakes({file, {"nope"}, {"no"}, false, {}, kLongestSpinNs});
   EXPECT_THAT(text, HasSubstr("--target \"nope\": "));
   EXPECT_THAT(text, HasSubstr(file + ":1: \"bad\": "));
   EXPECT_THAT(text, HasSubstr(file + ":3: \":z\": "));
   EXPECT_THAT(text, HasSubstr(file + ":4: "));
   EXPECT_THAT(text, HasSubstr("the longest delay is 10ms"));
   EXPECT_THAT(text, HasSubstr("--exclude \"no\": "));
+}
+
+TEST_F(TargetSelection, NativeTargetsBesideOrAlone) {
+  SelectionFlags flags;
+  flags.natives = {"libc.so.6:write @delay=3us", " libx.so+0x0A @every=2"};
+  EXPECT_TRUE(flags.HasTargets());
+  EXPECT_FALSE(flags.HasPatterns());
+  const auto selection = BuildSelection(flags);
+  ASSERT_TRUE(selection.ok()) << selection.status();
+  EXPECT_EQ(selection->patterns_size(), 0);
+  ASSERT_EQ(selection->native_size(), 2);
+  EXPECT_EQ(selection->native(0).target(), "libc.so.6:write @delay=3us");
+  EXPECT_EQ(selection->native(0).delay_ns(), 3'000u);
+  EXPECT_EQ(selection->native(1).target(), "libx.so+0xa @every=2");
+  EXPECT_EQ(selection->native(1).every(), 2u);
+  flags.natives = {"write", "libc.so.6:write @delay=11ms"};
+  EXPECT_THAT(Mistakes(flags), HasSubstr("--native \"write\": no ':'"));
+  EXPECT_THAT(Mistakes(flags),
+              Not(HasSubstr("the longest delay")));  // it may be a session that sleeps
+  flags.longest_delay_ns = kLongestSpinNs;
+  EXPECT_THAT(Mistakes(flags), HasSubstr("the longest delay is 10ms"));
 }
 
 TEST_F(TargetSelection, EmptyFileIsAMistake) {
