@@ -1,6 +1,5 @@
 """Code that comes into being, and goes, while a session is on."""
 import os
-import signal
 import time
 
 from harness.case import Case, each_interpreter, each_mechanism, main
@@ -86,7 +85,7 @@ class BirthsTest(Case):
         target = self.start_target(python, "births.py")
         expected, _ = target.ask("born", "other.py", 1500)
         session = self.attach(target, *arguments, "--target", "born_*.py:plain", daemon=daemon)
-        tracer = self.inject(daemon, "pread64", "delay_enter=10ms")
+        tracer = self.inject(daemon, "pread64", "delay_enter=60ms")
         begin = time.monotonic()
         answer, own = target.ask("born", "born_a.py", 1500)
         self.assertEqual((answer, own["plain"]), (expected, 1500))
@@ -98,7 +97,8 @@ class BirthsTest(Case):
         self.assertGreater(last["times"]["hold_timeouts"], 0)
         self.assertLessEqual(calls, 1500)
         missed = last["missed_calls"] + sum(row["missed_calls"] for row in last["targets"])
-        self.assertEqual(calls == 1500, missed == 0, (calls, missed))
+        if calls < 1500:  # all counted, and one told as missed: its count was written as its thread was given up
+            self.assertGreater(missed, 0)
         self.assertEqual(last["inexact"], missed != 0)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target, daemon)
@@ -112,13 +112,12 @@ class BirthsTest(Case):
         alone = time.monotonic() - begin
         daemon = self.start_daemon()
         session = self.attach(target, "--target", "born_*.py:*", daemon=daemon)
-        daemon.child.send_signal(signal.SIGSTOP)
-        begin = time.monotonic()
-        self.assertEqual([target.ask("born", "born_%d.py" % i, 20) for i in range(50)], expected)
-        beside = time.monotonic() - begin
-        daemon.child.send_signal(signal.SIGCONT)
+        with daemon.standing_still():
+            begin = time.monotonic()
+            self.assertEqual([target.ask("born", "born_%d.py" % i, 20) for i in range(50)], expected)
+            beside = time.monotonic() - begin
         last = session.finish()
-        self.assertLess(beside, 10 * alone + 1)  # 500 code objects at 10 ms each would be 5 s
+        self.assertLess(beside, 10 * alone + 1)  # 500 code objects at 50 ms each would be 25 s
         self.assertTrue(last["inexact"])
         self.assertGreater(last["times"]["hold_timeouts"], 0)
         self.assert_clean_proof(last)

@@ -56,7 +56,9 @@ class ClientFaultsTest(Case):
         target = self.busy_target()
         for i in range(10):
             session = self.start_attach(target, "--target", "*steady.py:step", "--delay", "100us")
-            time.sleep(0.02 + 0.25 * i / 10)
+            # A client that is still being loaded ends as any program does. It has asked for nothing yet.
+            self.eventually(lambda: traces.blocks(session.child.pid, signal.SIGINT), 10, "a client that takes signals")
+            time.sleep(0.25 * i / 10)
             session.child.send_signal(signal.SIGINT)
             self.assertEqual(session.child.wait(10), 0, session.errors)
             self.assert_free(target, time.monotonic())

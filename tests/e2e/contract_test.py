@@ -15,7 +15,8 @@ from harness.session import with_numbers
 TARGET_FIELDS = {"pattern": str, "filename": str, "qualname": str, "first_line": int, "calls": str,
                  "delayed_calls": str, "requested_delay_ns": str, "injected_delay_ns": str, "missed_calls": str}
 STRATEGIES = {8: "armed: co_opcache_flag", 9: "armed: co_opcache_flag", 10: "armed: co_opcache_flag",
-              11: "armed: RESUME", 12: "armed: INSTRUMENTED_RESUME", 13: "armed: INSTRUMENTED_RESUME"}
+              11: "armed: RESUME", 12: "armed: INSTRUMENTED_RESUME", 13: "armed: INSTRUMENTED_RESUME",
+              14: "armed: INSTRUMENTED_RESUME", 15: "armed: INSTRUMENTED_RESUME"}
 LIMIT, PRECONDITION = 12, 13
 
 

@@ -1,5 +1,5 @@
 """Counts equal the program's own, whatever the calls are."""
-from harness.case import Case, each_interpreter, main
+from harness.case import Case, each_interpreter, each_with_jit, main
 from harness.session import calls_by_name
 
 
@@ -10,8 +10,8 @@ class CountsTest(Case):
         self.assertEqual([row for row in update["targets"] if row["missed_calls"]], [])
         self.assertFalse(update["inexact"], update["skipped"])
 
-    def run_counted(self, python, n, threads, *arguments):
-        target = self.start_target(python)
+    def run_counted(self, python, n, threads, *arguments, env=None):
+        target = self.start_target(python, env=env)
         answer = target.ask("run", n, threads)
         target.ask("take_counts")
         session = self.attach(target, *arguments)
@@ -32,6 +32,11 @@ class CountsTest(Case):
         last = self.run_counted(python, 400, 8, "--target", "*/calls.py:*")
         rows = {row["qualname"]: row for row in last["targets"]}
         self.assertGreaterEqual(rows["add"]["threads_seen"], 8)
+
+    @each_with_jit
+    def test_under_the_jit(self, python):
+        """Loops that were compiled before the attach, and are again during it."""
+        self.run_counted(python, 4000, 2, "--target", "*/calls.py:*", env={"PYTHON_JIT": "1"})
 
     @each_interpreter
     def test_cold_code(self, python):

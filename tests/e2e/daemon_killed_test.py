@@ -13,6 +13,8 @@ from harness.case import Case, each_mechanism, each_with_monitoring, main
 from harness.session import calls_by_name
 
 MOST_STEPS, MOST_FAILURES = 20, 3
+TWO_FUNCTIONS = ("--target", "*/calls.py:add", "--target", "*/calls.py:Shape.area")
+TWO_GENERATORS = ("--target", "*/calls.py:numbers", "--target", "*/calls.py:receives", "--on", "resume")
 DETACH_UNPROVEN, UNREACHABLE = 1, 9  # how a client ends whose daemon died
 
 
@@ -73,7 +75,7 @@ class DaemonKilledTest(Case):
         self.assert_recovered(target)
         self.assert_ends_well(target)
 
-    def die_at(self, python, call, number):
+    def die_at(self, python, call, number, arguments=TWO_FUNCTIONS):
         """Kills the daemon at a step of an attach to a busy target. False where it lived through it."""
         self.state_dir = "%s/%s-%d" % (self.scratch, call, number)
         daemon = self.start_daemon(state_dir=self.state_dir)
@@ -81,8 +83,7 @@ class DaemonKilledTest(Case):
         answer = target.ask("run", 600, 2)
         target.ask("start_looping", 2)
         tracer = self.strace(daemon, call, number)
-        session = self.start_attach(target, "--target", "*/calls.py:add", "--target", "*/calls.py:Shape.area",
-                                    daemon=daemon)
+        session = self.start_attach(target, *arguments, daemon=daemon)
         self.eventually(lambda: session.child.process.poll() is not None or
                         any(update["state"] == "ACTIVE" for update in session.updates), 20, "an end or ACTIVE")
         # With new threads beside those that were there: they start with what the interpreter says by now.
@@ -120,8 +121,8 @@ class DaemonKilledTest(Case):
                 return number
         self.fail("the daemon makes too many of these calls")
 
-    def die_at_each(self, python, call):
-        number = self.until_it_lives(lambda number: self.die_at(python, call, number))
+    def die_at_each(self, python, call, arguments=TWO_FUNCTIONS):
+        number = self.until_it_lives(lambda number: self.die_at(python, call, number, arguments))
         print("died at %d calls of %s" % (number - 1, call), end=" ", file=sys.stderr)
         self.assertGreater(number, 1, "the daemon was never killed at %s: %s" % (call, _last_lines(self.scratch)))
 
@@ -129,6 +130,11 @@ class DaemonKilledTest(Case):
     def test_at_each_write(self, python):
         """Journal, armed fields, the bump of each version word and the marks around it, disarming."""
         self.die_at_each(python, "pwrite64")
+
+    @each_mechanism
+    def test_at_each_write_for_resumptions(self, python):
+        """Several fields of each code object, of which some are armed."""
+        self.die_at_each(python, "pwrite64", TWO_GENERATORS)
 
     @each_with_monitoring
     def test_within_the_bump(self, python):

@@ -3,7 +3,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import time
 
 from harness import traces
@@ -12,9 +11,26 @@ from harness.child import Child
 from harness.daemon import SBUMPD, clean_environment, run_client
 
 PERMISSION, UNREACHABLE, LIMIT = 6, 9, 12
+MS = 1_000_000
 
 
 class StopTest(Case):
+    @each_mechanism
+    def test_a_stopped_daemon_delays_nobody_beyond_the_ttl(self, python):
+        """The kernel's programs look at the time themselves."""
+        daemon = self.start_daemon()
+        target = self.start_target(python, "steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "1ms", "--ttl", "2s", daemon=daemon)
+        self.assertGreater(target.ask("timed", 50), 50 * MS)
+        with daemon.standing_still():
+            time.sleep(2.1)
+            self.assertLess(target.ask("timed", 50), 25 * MS)
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "ttl over")
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+
     @each_mechanism
     def test_sigterm_disarms_all_sessions(self, python):
         daemon = self.start_daemon()
@@ -81,40 +97,25 @@ class RightsTest(Case):
 
 
 class StateDirectoryTest(Case):
-    def mount(self, kilobytes):
-        directory = self.scratch + "/small"
-        os.mkdir(directory)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dk,mode=0700" % kilobytes, "none", directory], check=True)
-        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
-        return directory
-
-    def fill(self, directory):
-        with open(directory + "/filler", "wb", 0) as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-            except OSError:
-                pass
-
     def test_full(self):
-        directory = self.mount(16)
-        daemon = self.start_daemon(state_dir=directory)
-        self.fill(directory)
+        disk = self.small_disk(16)
+        daemon = self.start_daemon(state_dir=disk.directory)
+        disk.fill()
         target = self.start_target(script="steady.py")
         answer = daemon.ctl("attach", "--pid", target.pid, "--target", "*steady.py:step")
         self.assertIn(answer.code, (1, LIMIT, 13), answer)
         self.assertIn("--state-dir", answer.err)
         self.assert_nothing_left(target, daemon)
-        os.unlink(directory + "/filler")
+        disk.make_room()
         self.assert_ends_well(target)
 
     def test_full_in_mid_session(self):
         """What cannot be journalled is not armed, and is said; the rest goes on."""
-        directory = self.mount(1024)
-        daemon = self.start_daemon(state_dir=directory)
+        disk = self.small_disk(1024)
+        daemon = self.start_daemon(state_dir=disk.directory)
         target = self.start_target(script="births.py")
         session = self.attach(target, "--target", "born_*.py:plain", daemon=daemon)
-        self.fill(directory)
+        disk.fill()
         total = 0
         for i in range(1500):
             answer, _ = target.ask("born", "born_%d.py" % i, 12)

@@ -120,7 +120,7 @@ class ProcessesTest(Case):
 
     def test_not_python(self):
         child = self.other_child("/bin/sleep", "100")
-        self.refused(child.pid, UNSUPPORTED, "3.8", "3.13")
+        self.refused(child.pid, UNSUPPORTED, "3.8", "3.15")
         self.assertEqual(traces.changed_text(child.pid), [])
         self.assertIsNone(child.process.poll())
 
@@ -159,7 +159,7 @@ class ProcessesTest(Case):
         for python in found:
             with self.subTest(python=python.name):
                 target = self.start_target(python, "plain.py")
-                self.refused(target.pid, UNSUPPORTED, ".".join(map(str, python.version)), "3.8", "3.13")
+                self.refused(target.pid, UNSUPPORTED, ".".join(map(str, python.version)), "3.8", "3.15")
                 self.assertEqual(traces.changed_text(target.pid), [])
                 self.assertEqual(target.ask("work", 10), 285)
                 self.assert_ends_well(target)

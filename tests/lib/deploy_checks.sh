@@ -1,4 +1,4 @@
-# Sourced by tests/run: what deploy/ promises. Uses its `check`.
+# Sourced by tests/run: what deploy/ promises. Uses its `check` and `check_or_skip`.
 # shellcheck shell=bash
 
 # exits_with CODE COMMAND...: ends with that status, having said something on standard error.
@@ -23,8 +23,8 @@ refuses_bad_arguments() {
 
 installed_names() {
   printf '%s\n' bin/sbumpctl lib/systemd/system/sbumpd.service sbin/sbumpd \
-    share/bash-completion/completions/sbumpctl share/doc/sbump/copyright share/doc/sbump/examples/sbumpd.conf \
-    share/man/man1/sbumpctl-{attach,detach,doctor,list,match,update,version,watch}.1.gz \
+    share/bash-completion/completions/sbumpctl share/doc/sbump/copyright \
+    share/doc/sbump/examples/{sbumpd.conf,sbump.logrotate} share/man/man1/sbumpctl-{attach,contexts,detach,doctor,list,match,update,version,watch}.1.gz \
     share/man/man1/sbumpctl.1.gz share/man/man8/sbumpd.8.gz share/zsh/site-functions/_sbumpctl
 }
 
@@ -141,6 +141,14 @@ deb_installs() {
     [[ ! -e $root/usr/sbin/sbumpd && ! -e $root/etc/sbump/sbumpd.conf ]]
 }
 
+# boots WORK: with the package of deb_installs.
+boots() {
+  local deb
+  deb=$(echo "$1"/sbump_*.deb)
+  [[ -f $deb ]] || return 1
+  "$REPO/tests/boot/run" --deb "$deb"
+}
+
 # Ends with status 0 and leaves no process, directory or Bazel server that was not there before.
 quickstart_works() {
   local before=$SECONDS log=$1/quickstart.log temporary=$1/quickstart-tmp code=0 server=no
@@ -177,5 +185,6 @@ run_deploy_checks() {
   check "man pages format without warnings" man_pages_format "$prefix"
   check "completions load" completions_load "$prefix"
   check "the .deb installs and purges" deb_installs "$work"
+  check_or_skip "the unit in a booted machine" boots "$work"
   check "deploy/quickstart" quickstart_works "$work"
 }

@@ -1,9 +1,9 @@
 """The Python interpreters of this machine that live tests run on, and what is missing.
 
-  interpreters.py --output FILE
+  interpreters.py --output FILE [--also LIST]
 
 Candidates: SBUMP_PYTHONS (paths joined by `:`) if set; else the versions of pyenv, where the caller has
-pyenv, and Debian's /usr/bin/python3.*. Prints the matrix; writes the executables joined by `:` to FILE.
+pyenv, Debian's /usr/bin/python3.*, and those in LIST, one a line. Prints the matrix; writes the executables joined by `:` to FILE.
 With CI=true an incomplete matrix is an error that names what is missing.
 """
 import argparse
@@ -15,17 +15,18 @@ import subprocess
 import sys
 
 ASK = (
-    "import sys, os, json, platform; "
+    "import sys, os, json, platform, sysconfig; "
     "libs = [l.split()[-1] for l in open('/proc/self/maps') if '/libpython3.' in l]; "
     "print(json.dumps([platform.python_implementation(), list(sys.version_info[:3]),"
-    " libs[0] if libs else os.path.realpath('/proc/self/exe'), bool(libs)]))"
+    " os.environ.get('SBUMP_TEST_ROOT', '') + (libs[0] if libs else os.path.realpath('/proc/self/exe')),"
+    " bool(libs), bool(sysconfig.get_config_var('Py_GIL_DISABLED'))]))"
 )
-OLDEST, NEWEST = (3, 8), (3, 13)
+OLDEST, NEWEST = (3, 8), (3, 15)
 
 SHARED, STATIC = "shared library, symbols", "static, stripped (Debian)"
 # What CI must cover: version, and its build where both count.
-MATRIX = [((3, 8), None), ((3, 9), None), ((3, 10), None), ((3, 11), SHARED), ((3, 11), STATIC),
-          ((3, 12), None), ((3, 13), None)]
+MATRIX = [((3, 8), None), ((3, 9), SHARED), ((3, 9), STATIC), ((3, 10), None), ((3, 11), SHARED), ((3, 11), STATIC),
+          ((3, 12), None), ((3, 13), SHARED), ((3, 13), STATIC), ((3, 14), STATIC), ((3, 15), STATIC)]
 
 
 def pyenv_root():
@@ -39,7 +40,7 @@ def pyenv_root():
     return answer.stdout.decode().strip() or None
 
 
-def candidates():
+def candidates(also=()):
     named = os.environ.get("SBUMP_PYTHONS")
     if named:
         return [path for path in named.split(":") if path]
@@ -49,7 +50,7 @@ def candidates():
         found += sorted(glob.glob(root + "/versions/3.*/bin/python3"))
     for pattern in ("/usr/bin/python3.[0-9]", "/usr/bin/python3.[0-9][0-9]"):
         found += sorted(glob.glob(pattern))
-    return found
+    return found + list(also)
 
 
 class Interpreter:
@@ -57,7 +58,7 @@ class Interpreter:
         self.path = path
         answer = subprocess.run([path, "-I", "-S", "-c", ASK], stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, timeout=30)
-        self.implementation, version, self.elf, self.is_shared = json.loads(answer.stdout.decode())
+        self.implementation, version, self.elf, self.is_shared, self.free_threaded = json.loads(answer.stdout.decode())
         self.version = tuple(version)
         sections = subprocess.run(["readelf", "-SW", self.elf], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, timeout=30).stdout
@@ -74,15 +75,18 @@ class Interpreter:
 
     @property
     def supported(self):
+        if self.free_threaded:
+            return self.version[:2] == (3, 13)
         return self.implementation == "CPython" and OLDEST <= self.version[:2] <= NEWEST
 
     def covers(self, version, build):
-        return self.supported and self.version[:2] == version and build in (None, self.build)
+        return (self.supported and not self.free_threaded and self.version[:2] == version and
+                build in (None, self.build))
 
 
-def find():
+def find(also=()):
     found, files = [], set()
-    for path in candidates():
+    for path in candidates(also):
         try:
             interpreter = Interpreter(path)
         except (OSError, ValueError, subprocess.TimeoutExpired):
@@ -97,15 +101,20 @@ def find():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", required=True)
-    output = parser.parse_args().output
-    found = find()
+    parser.add_argument("--also")
+    options = parser.parse_args()
+    also = []
+    if options.also:
+        with open(options.also) as file:
+            also = file.read().split()
+    found = find(also)
     for one in found:
         print("       %-8s %-7s %-26s %s" % (
             ".".join(map(str, one.version)), one.implementation, one.build,
             "" if one.supported else "(not supported: for the tests of refusals)"))
     missing = ["%d.%d%s" % (version + ("" if build is None else " (%s)" % build,))
                for version, build in MATRIX if not any(one.covers(version, build) for one in found)]
-    with open(output, "w") as file:
+    with open(options.output, "w") as file:
         file.write(":".join(one.path for one in found))
     if not missing:
         return 0

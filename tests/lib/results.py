@@ -30,6 +30,18 @@ def xml_path(result):
     return None
 
 
+def cases(result):
+    """The test cases of one target; none where it did not get as far as that."""
+    try:
+        yield from xml.etree.ElementTree.parse(xml_path(result)).iter("testcase")
+    except (OSError, TypeError, xml.etree.ElementTree.ParseError):
+        return
+
+
+def has_failed(case):
+    return case.find("failure") is not None or case.find("error") is not None
+
+
 def skip_reason(element):
     """gtest's message is "file:line", "Skipped" and then the words of the test."""
     lines = [line.strip() for line in (element.get("message") or element.text or "").splitlines()]
@@ -48,7 +60,7 @@ class Count:
     def add_case(self, label, case):
         name = "%s %s" % (label, ".".join(filter(None, (case.get("classname"), case.get("name")))))
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        if has_failed(case):
             self.failed.append(name)
         elif skipped is not None:
             self.skipped.append("%s: %s" % (name, skip_reason(skipped)))
@@ -58,17 +70,17 @@ class Count:
     def add_target(self, label, result):
         status = result.get("status", "NO_STATUS")
         failed_before = len(self.failed)
-        try:
-            for case in xml.etree.ElementTree.parse(xml_path(result)).iter("testcase"):
-                self.add_case(label, case)
-        except (OSError, TypeError, xml.etree.ElementTree.ParseError):
-            if status == "PASSED":
-                self.passed += 1
+        found = list(cases(result))
+        for case in found:
+            self.add_case(label, case)
+        if not found and status == "PASSED":
+            self.passed += 1
         if status != "PASSED" and len(self.failed) == failed_before:
             self.failed.append("%s: %s" % (label, status))
 
 
-def count(path, exit_code):
+def read(path):
+    """(labels of tests, results by label, run and shard, labels of what did not build), each result the last attempt."""
     tests, results, broken = set(), {}, set()
     for event in events(path):
         identity = event.get("id", {})
@@ -82,8 +94,13 @@ def count(path, exit_code):
                 results[key] = attempt, event["testResult"]
         elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
             broken.add(identity["targetCompleted"]["label"])
+    return tests, {key: result for key, (_, result) in sorted(results.items())}, broken
+
+
+def count(path, exit_code):
+    tests, results, broken = read(path)
     total = Count()
-    for (label, _, _), (_, result) in sorted(results.items()):
+    for (label, _, _), result in results.items():
         total.add_target(label, result)
     for label in sorted((broken & tests) - {key[0] for key in results}):
         total.failed.append("%s: did not build" % label)

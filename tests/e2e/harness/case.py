@@ -12,8 +12,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from harness import interpreters, traces
-from harness.child import Child
+from harness import faults, interpreters, traces
 from harness.daemon import Daemon
 from harness.session import Session
 from harness.target import Target
@@ -29,6 +28,29 @@ def each_interpreter(method):
 def each_with_monitoring(method):
     """CPython 3.12 and later: they have sys.monitoring and an instrumentation version."""
     method.pythons = lambda: [python for python in interpreters.supported() if python.version >= (3, 12)]
+    return method
+
+
+def each_free_threaded(method):
+    method.pythons = lambda: [python for python in interpreters.supported() if python.free_threaded]
+    return method
+
+
+def each_with_jit(method):
+    method.pythons = lambda: [python for python in interpreters.supported() if python.has_jit]
+    return method
+
+
+def each_with_library(method):
+    """Those whose libpython other programs can load."""
+    method.pythons = lambda: [python for python in interpreters.supported() if python.library]
+    return method
+
+
+def each_with_own_file(method):
+    """Those that run from a copy of their file: not the ones in a root of their own."""
+    method.pythons = lambda: [python for python in interpreters.supported()
+                              if python.library == python.file or python.file.startswith("/usr/bin/")]
     return method
 
 
@@ -101,10 +123,9 @@ class Case(unittest.TestCase):
 
     def inject(self, daemon, call, what):
         """strace on the daemon: `what` happens at each of its system calls `call` (strace(1), -e inject)."""
-        tracer = Child(["/usr/bin/strace", "-f", "-qq", "-o", self.scratch + "/strace", "-e", "trace=" + call, "-e",
-                        "inject=%s:%s" % (call, what), "-p", str(daemon.pid)])
+        tracer = faults.strace(daemon, self.scratch + "/strace", "-e", "trace=" + call, "-e",
+                               "inject=%s:%s" % (call, what))
         self.addCleanup(tracer.kill)
-        self.eventually(lambda: traces.are_all_traced(daemon.pid, tracer.pid), 10, "strace on each thread")
         return tracer
 
     def write(self, name, text):
@@ -112,6 +133,20 @@ class Case(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
+
+    def small_disk(self, kilobytes):
+        disk = faults.SmallDisk(self.scratch + "/small", kilobytes)
+        self.addCleanup(disk.unmount)
+        return disk
+
+    def check_sleep(self, target):
+        """Of a target that runs steady.py: its delays are whole, and most of them cost no processor."""
+        session = self.attach(target, "--target", "*/steady.py:step", "--delay", "20ms", "--mode", "sleep")
+        self.assertGreater(min(target.ask("each", 20)), 19_900_000)
+        last = session.finish()
+        spun = sum(one["count"] for one in last["skipped"] if "was a spin" in one["reason"])
+        self.assertLess(spun, 10, last["skipped"])
+        self.assert_clean_proof(last)
 
     # ---- What every test asserts at its end ----
 
@@ -129,7 +164,7 @@ class Case(unittest.TestCase):
         # One that a killed daemon left is no lock any more.
         self.assertEqual(traces.held_locks(pid) if after_kill else traces.locks(pid), [])
         self.assertEqual([name for name in daemon.journals() if name.startswith("%d-" % pid)], [])
-        if daemon.child.process.poll() is None:
+        if daemon.runs():
             self.assertEqual(traces.kernel_objects(daemon.pid), [])
         if isinstance(target, Target):
             # CPython's own tools leave `own_marks`: on 3.12 and later a function is rid of theirs at its next call.
@@ -176,6 +211,8 @@ class _Result(unittest.TextTestResult):
         seconds = time.monotonic() - getattr(self, "_begin", time.monotonic())
         self.cases.append((test.id(), seconds, kind, text))
         self.stream.write("    %.1f s\n" % seconds)
+        if kind in ("error", "failure"):  # not only at the end, which may be thousands of lines away
+            self.stream.write(text + "\n")
         self.stream.flush()
 
     def addSuccess(self, test):

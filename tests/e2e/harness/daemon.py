@@ -1,4 +1,5 @@
 """sbumpd, private to a test: its own socket and state directory."""
+import contextlib
 import os
 import pathlib
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import tempfile
 import time
 
+from harness import traces
 from harness.child import Child, dies_with_parent
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
@@ -32,21 +34,21 @@ class Answer:
         return "status %d\nstdout: %s\nstderr: %s" % (self.code, self.out[-3000:], self.err[-3000:])
 
 
-def run_client(endpoint, *arguments, env=None, seconds=30):
-    ended = subprocess.run([SBUMPCTL, *(["--endpoint", endpoint] if endpoint else []), *map(str, arguments)],
+def run_client(endpoint, *arguments, env=None, seconds=30, prefix=()):
+    ended = subprocess.run([*prefix, SBUMPCTL, *(["--endpoint", endpoint] if endpoint else []), *map(str, arguments)],
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=clean_environment(env), timeout=seconds, preexec_fn=dies_with_parent(signal.SIGKILL))
     return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 class Daemon:
-    def __init__(self, state_dir=None, prefix=(), wait=True):
+    def __init__(self, state_dir=None, prefix=(), wait=True, options=()):
         # /tmp, not $TEST_TMPDIR: the path of a socket has at most 107 bytes.
         self.directory = tempfile.mkdtemp(prefix="sbump-e2e-", dir="/tmp")
         self.socket = self.directory + "/s"
         self.endpoint = "unix:" + self.socket
         self.state_dir = state_dir or self.directory + "/state"
-        self.child = Child([*prefix, SBUMPD, "--listen", self.endpoint, "--state-dir", self.state_dir],
+        self.child = Child([*prefix, SBUMPD, "--listen", self.endpoint, "--state-dir", self.state_dir, *options],
                            death_signal=signal.SIGTERM, env=clean_environment())
         if wait:
             self.wait_serving()
@@ -54,6 +56,9 @@ class Daemon:
     @property
     def pid(self):
         return self.child.pid
+
+    def runs(self):
+        return self.child.process.poll() is None
 
     @property
     def log(self):
@@ -67,6 +72,20 @@ class Daemon:
             if time.monotonic() > limit:
                 raise AssertionError("no socket after %d s: %s" % (START_SECONDS, self.log))
             time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def standing_still(self):
+        """By SIGSTOP, which reaches one thread after the other."""
+        self.child.send_signal(signal.SIGSTOP)
+        limit = time.monotonic() + START_SECONDS
+        try:
+            while not traces.all_threads_stopped(self.pid):
+                if time.monotonic() > limit:
+                    raise AssertionError("sbumpd was not stopped: %s" % traces.waits_of_threads(self.pid))
+                time.sleep(0.001)
+            yield
+        finally:
+            self.child.send_signal(signal.SIGCONT)
 
     def ctl(self, *arguments, **options):
         return run_client(self.endpoint, *arguments, **options)

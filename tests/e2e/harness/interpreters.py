@@ -13,10 +13,37 @@ import interpreters  # noqa: E402  (tests/lib)
 
 
 class Python:
-    def __init__(self, path, version, build):
+    def __init__(self, path, version, build, file=None, free_threaded=False):
         self.path = path
         self.version = version
-        self.name = ".".join(map(str, version)) + ("_debian" if build == interpreters.STATIC else "")
+        self.file = file  # the program or library that holds the interpreter, as seen from outside
+        self.free_threaded = free_threaded
+        self.name = ".".join(map(str, version)) + ("t" if free_threaded else "") + (
+            "_debian" if build == interpreters.STATIC else "")
+
+    @functools.cached_property
+    def has_jit(self):
+        """Compiled in, and on where the environment says so."""
+        answer = subprocess.run([self.path, "-c", "import sys; print(sys._jit.is_enabled())"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, timeout=20, env={**os.environ, "PYTHON_JIT": "1"})
+        return answer.stdout.strip() == b"True"
+
+    @functools.cached_property
+    def library(self):
+        """A libpython of that very version that other programs can load, or None."""
+        if not os.path.realpath(self.file or "").startswith(os.path.realpath(self.prefix) + "/"):
+            return None  # in a root of its own: its libraries may not fit those of this one
+        answer = subprocess.run([self.path, "-c", "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + "
+                                 "s.get_config_var('INSTSONAME'))"], stdout=subprocess.PIPE, timeout=20, check=True)
+        path = answer.stdout.decode().strip()
+        return path if ".so" in path and os.path.exists(path) else None
+
+    @functools.cached_property
+    def prefix(self):
+        """What PYTHONHOME must say where the interpreter cannot find its modules by its own place."""
+        answer = subprocess.run([self.path, "-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE,
+                                timeout=20, check=True)
+        return answer.stdout.decode().strip()
 
     def __repr__(self):
         return "Python " + self.name
@@ -30,7 +57,7 @@ def _found():
 
 @functools.lru_cache(maxsize=None)
 def supported():
-    return [Python(one.path, one.version, one.build) for one in _found() if one.supported]
+    return [Python(one.path, one.version, one.build, one.elf, one.free_threaded) for one in _found() if one.supported]
 
 
 @functools.lru_cache(maxsize=None)
@@ -49,17 +76,17 @@ def unsupported():
 
 @functools.lru_cache(maxsize=None)
 def one_per_mechanism():
-    """One interpreter for each way of arming; 3.13 beside 3.12, because it bumps the version in two places."""
+    """One interpreter for each way of arming. 3.13 bumps the version in two places; from 3.14 on the site is another."""
     chosen = {}
     for python in supported():
-        chosen[max(python.version[1], 10)] = python
+        chosen[15 if python.version[1] == 14 else max(python.version[1], 10)] = python
     return list(chosen.values())
 
 
 def any_supported():
     """For what is about the daemon alone. Debian's own where there is one: every machine can run that."""
     all_of_them = supported()
-    return next((one for one in all_of_them if one.name.endswith("_debian")), all_of_them[-1])
+    return next((one for one in all_of_them if one.path.startswith("/usr/bin/")), all_of_them[-1])
 
 
 def newest(at_least):

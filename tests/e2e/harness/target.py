@@ -13,11 +13,14 @@ class Target:
     def __init__(self, python, script, *arguments, env=None, prefix=()):
         self.python = python
         self.file = str(script if "/" in str(script) else TARGETS / script)
-        self.child = Child([*prefix, python.path, "-B", "-u", self.file, *map(str, arguments)],
-                           env=clean_environment({"PYTHONPATH": str(TARGETS), **(env or {})}))
+        self.start([*prefix, python.path, "-B", "-u", self.file, *map(str, arguments)], env)
+
+    def start(self, command, env):
+        self.child = Child(command, env=clean_environment({"PYTHONPATH": str(TARGETS), **(env or {})}))
         self._answers = 0
         self.hello = self.answer()
-        self.pid = self.hello["pid"]
+        # In a pid namespace of its own it knows itself by another number.
+        self.pid = traces.seen_from_here(self.child.pid, self.hello["pid"])
         self.start_ticks = traces.start_ticks(self.pid)
 
     def send(self, name, *arguments):

@@ -54,9 +54,29 @@ def runs(pid):
         return os.path.exists("/proc/%d" % pid)  # a thread ended as we looked
 
 
+def main_thread_runs(pid):
+    """False for a process that was ended, though one of its threads may wait for what never comes."""
+    try:
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def children(pid):
     threads = pathlib.Path("/proc/%d/task" % pid).glob("*/children")
     return [int(child) for thread in threads for child in thread.read_text().split()]
+
+
+def seen_from_here(starter, own_number):
+    """The pid of that process, or of one that descends from it, which has that number in its own pid namespace."""
+    waiting = [starter]
+    while waiting:
+        pid = waiting.pop(0)
+        numbers = pathlib.Path("/proc/%d/status" % pid).read_text().partition("\nNSpid:")[2].splitlines()[0].split()
+        if int(numbers[-1]) == own_number:
+            return pid
+        waiting += children(pid)
+    raise AssertionError("no process below %d has the number %d in its pid namespace" % (starter, own_number))
 
 
 def trouble_of_threads(pid):
@@ -70,6 +90,47 @@ def trouble_of_threads(pid):
         if int(status["TracerPid"]) != 0 or status["State"].strip()[0] in "tT":
             found.append("thread %s: state %s, traced by %s" % (
                 thread.name, status["State"].strip(), status["TracerPid"].strip()))
+    return found
+
+
+def all_threads_stopped(pid):
+    """By a signal (state T)."""
+    try:
+        return all((thread / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+                   for thread in pathlib.Path("/proc/%d/task" % pid).iterdir())
+    except (FileNotFoundError, ProcessLookupError):  # of a thread that ended: look again
+        return False
+
+
+def blocks(pid, signal_number):
+    """Whether its first thread takes that signal by its own means (signalfd): the signal does not end it."""
+    status = pathlib.Path("/proc/%d/status" % pid).read_text()
+    mask = int(status.partition("\nSigBlk:")[2].split()[0], 16)
+    return mask & (1 << (signal_number - 1)) != 0
+
+
+def waits_of_threads(pid):
+    """Name, state and place in the kernel of each thread, for people."""
+    found = []
+    for thread in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        try:
+            state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+            found.append("%s %s %s %s" % (thread.name, (thread / "comm").read_text().strip(), state,
+                                          (thread / "wchan").read_text().strip()))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def stuck_threads(pid):
+    """Threads that a signal does not reach (state D), now. Disks have such moments: to be looked at repeatedly."""
+    found = []
+    for thread in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        try:
+            if (thread / "stat").read_text().rpartition(")")[2].split()[0] == "D":
+                found.append(int(thread.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
     return found
 
 
@@ -92,6 +153,11 @@ def held_locks(pid):
     return [name for name in locks(pid) if _is_held(os.path.join(LOCKS, name))]
 
 
+def state(pid):
+    """Of its first thread: R, S, D, T (stopped), t (traced), Z."""
+    return pathlib.Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0]
+
+
 def start_ticks(pid):
     """0 where there is no such process any more."""
     try:
@@ -108,9 +174,11 @@ def _lock_files():
 
 
 def _is_held(path):
-    with open(path) as file:
-        try:
+    try:
+        with open(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return False
-        except BlockingIOError:
-            return True
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:  # removed since it was listed
+        return False

@@ -1,7 +1,7 @@
 """The line protocol of the processes that the tests slow, and what such a process can say of itself.
 
 A request is a line [name, arguments], the reply {"answer": ...} or {"error": ...}. Runs on Python 2.7 and
-3.6 to 3.13: it uses nothing newer.
+3.6 to 3.15: it uses nothing newer.
 """
 import gc
 import json
@@ -16,6 +16,7 @@ def say(message):
 
 
 def serve(functions):
+    functions = dict({"armed_code": armed_code}, **functions)
     say({"answer": {"pid": os.getpid(), "version": list(sys.version_info[:3])}})
     while True:
         line = sys.stdin.readline()
@@ -26,7 +27,7 @@ def serve(functions):
             say({"answer": None})
             return
         try:
-            say({"answer": (armed_code if name == "armed_code" else functions[name])(*arguments)})
+            say({"answer": functions[name](*arguments)})
         except BaseException:
             say({"error": traceback.format_exc()})
 
@@ -37,20 +38,40 @@ def _at(kind, address):
 
 def _first_unit(code, firsttraceable, code_adaptive):
     import ctypes
-    return _at(ctypes.c_uint8, id(code) + code_adaptive + 2 * _at(ctypes.c_int32, id(code) + firsttraceable))
+    return _at(ctypes.c_uint8, code + code_adaptive + 2 * _at(ctypes.c_int32, code + firsttraceable))
 
 
 def is_armed(code):
-    """Read from the code object itself. The offsets are CPython's, from Include/cpython/code.h of each version."""
+    """Of the code object at that address. The offsets are CPython's, from Include/cpython/code.h of each version."""
     import ctypes
     version = sys.version_info[:2]
     if version <= (3, 10):
-        return _at(ctypes.c_int32, id(code) + 168) < 0  # co_opcache_flag
+        return _at(ctypes.c_int32, code + 168) < 0  # co_opcache_flag
     if version == (3, 11):  # RESUME where warm code has RESUME_QUICK
-        return _first_unit(code, 168, 184) == 151 and _at(ctypes.c_int16, id(code) + 52) == 0
+        return _first_unit(code, 168, 184) == 151 and _at(ctypes.c_int16, code + 52) == 0
     if version == (3, 12):
         return _first_unit(code, 176, 192) == 240  # INSTRUMENTED_RESUME
-    return _first_unit(code, 184, 200) == 236
+    if version == (3, 13):
+        free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
+        return (_first_unit(code, 200, 216) if free_threaded else _first_unit(code, 184, 200)) == 236
+    return _first_unit(code, 192, 208) == (245 if version == (3, 14) else 244)
+
+
+def is_armed_where_resumed(code):
+    """Of a generator or coroutine, 3.11 on, beside its start."""
+    import ctypes
+    import opcode
+    version = sys.version_info[:2]
+    if version < (3, 11) or not code.co_flags & (0x20 | 0x80 | 0x200):
+        return False
+    adaptive, mark = {11: (184, 151), 12: (192, 240), 13: (200, 236), 14: (208, 245), 15: (208, 244)}[version[1]]
+    if version == (3, 13) and not sys._is_gil_enabled():
+        adaptive = 216
+    if version == (3, 11) and _at(ctypes.c_int16, id(code) + 52) != 0:
+        return False
+    plain, code_units = opcode.opmap["RESUME"], bytearray(code.co_code)  # in which inline caches are zero
+    return any(code_units[at] == plain and _at(ctypes.c_uint8, id(code) + adaptive + at) == mark
+               for at in range(0, len(code_units), 2))
 
 
 def code_objects():
@@ -68,4 +89,5 @@ def code_objects():
 
 def armed_code():
     """Names of the code objects that carry the mark of a session. Not for a process that watches PY_START."""
-    return sorted("%s:%s" % (code.co_filename, code.co_name) for code in code_objects() if is_armed(code))
+    return sorted("%s:%s" % (code.co_filename, code.co_name) for code in code_objects()
+                  if is_armed(id(code)) or is_armed_where_resumed(code))

@@ -1,0 +1,280 @@
+"""A process and all that it forks and executes, in one session."""
+import os
+import subprocess
+
+from harness import traces
+from harness.case import Case, each_interpreter, each_mechanism, main
+from harness.session import Session, calls_by_name
+
+N = 200
+ANSWER = N * (N + 1) // 2
+US = 1000
+JOINED = "^(forked|executed); attached after [0-9]+ms(, before its first call|, held after it ran for [0-9]+us|, held meanwhile)?$"
+
+
+class ChildrenTest(Case):
+    def follow(self, target, *arguments):
+        return self.attach(target, "--children", "--target", "*/workers.py:step", *arguments)
+
+    def wait_members(self, session, pids, seconds=30):
+        """The update in which all these processes are ACTIVE."""
+        def holds(update):
+            states = {one["process"]["pid"]: one["state"] for one in update["processes"]}
+            return all(states.get(pid) == "ACTIVE" for pid in pids)
+        return session.wait_for(holds, seconds)
+
+    def members(self, update):
+        return {one["process"]["pid"]: one for one in update["processes"]}
+
+    def assert_calls(self, update, expected):
+        """Calls of `step` by process."""
+        found = {}
+        for row in update["targets"]:
+            found[row["pid"]] = found.get(row["pid"], 0) + row["calls"]
+        self.assertEqual({pid: found.get(pid, 0) for pid in expected}, expected)
+        self.assertFalse(update["inexact"], update["skipped"])
+
+    def assert_all_clean(self, target, pids):
+        for pid in pids:
+            self.assertEqual(traces.changed_text(pid), [])
+            self.assertEqual(traces.trouble_of_threads(pid), [])
+        self.assert_nothing_left(target)
+
+    def try_workers(self, python, kind):
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        old = target.ask("hire", kind, 2)
+        target.ask("order", N)
+        session = self.follow(target, "--delay", "20us")
+        self.wait_members(session, [target.pid, *old])
+        new = target.ask("hire", kind, 3)
+        self.wait_members(session, new)
+        before = {int(pid): calls for pid, (_, calls) in target.ask("order", 0).items()}
+        answers = target.ask("order", N)
+        self.assertEqual({answer for answer, _ in answers.values()}, {ANSWER})
+        last = session.finish()
+        self.assert_calls(last, {int(pid): calls - before[int(pid)] for pid, (_, calls) in answers.items()})
+        members = self.members(last)
+        self.assertEqual({members[pid]["joined"] for pid in old}, {""})
+        for pid in new:
+            self.assertRegex(members[pid]["joined"], JOINED)
+        for pid in [*old, *new]:
+            self.assertGreaterEqual(members[pid]["injected_delay_ns"], N * 20 * US)
+        self.assertEqual(sum(one["calls"] for one in last["patterns"]), N * 5)
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, [*old, *new])
+        self.assertEqual(target.ask("order", N)[str(new[0])][0], ANSWER)
+        self.assertEqual(target.ask("dismiss"), [0] * 5)
+        self.assert_ends_well(target)
+
+    @each_interpreter
+    def test_forked_workers(self, python):
+        self.try_workers(python, "fork")
+
+    @each_interpreter
+    def test_workers_that_call_at_once(self, python):
+        """What is said of when they were held is true; and most are held before their first call."""
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        session = self.follow(target)
+        pids = [target.ask("hire", "fork eagerly", 1)[0] for _ in range(8)]
+        self.wait_members(session, pids)
+        made = {int(pid): calls - 3000 for pid, (_, calls) in target.ask("order", 0).items()}
+        last = session.finish()
+        counted = {row["pid"]: row["calls"] for row in last["targets"] if row["qualname"] == "step"}
+        joined = {pid: one["joined"] for pid, one in self.members(last).items()}
+        said = [pid for pid in pids if joined[pid].endswith("before its first call")]
+        self.assertEqual([counted[pid] for pid in said], [made[pid] for pid in said], joined)
+        # The others ran for a moment. On a busy machine that can be long enough for a call.
+        whole = [pid for pid in pids if counted.get(pid) == made[pid]]
+        print("%d of %d said, %d whole" % (len(said), len(pids), len(whole)), end=" ")
+        self.assertGreater(2 * len(whole), len(pids), (joined, counted))
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, pids)
+        self.assertEqual(target.ask("dismiss"), [0] * len(pids))
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_executed_workers(self, python):
+        self.try_workers(python, "exec")
+
+    def test_workers_of_a_shell(self):
+        """What stands between is no Python."""
+        target = self.start_target(script="workers.py")
+        target.ask("through_a_shell")
+        session = self.follow(target)
+        new = target.ask("hire", "exec", 2)
+        self.wait_members(session, new)
+        target.ask("order", N)
+        last = session.finish()
+        self.assertLessEqual(set(new), set(self.members(last)))
+        self.assertIn("processes without a Python interpreter", [one["reason"] for one in last["skipped"]])
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, new)
+        self.assertEqual(target.ask("dismiss"), [0] * 2)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_a_change_is_for_all_also_for_those_to_come(self, python):
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        first = target.ask("hire", "fork", 1)[0]
+        session = self.follow(target, "--delay", "1us")
+        answer = self.daemon.ctl("update", session.id, "--delay", "300us")
+        self.assertEqual(answer.code, 0, answer)
+        second = target.ask("hire", "fork", 1)[0]
+        self.wait_members(session, [first, second])
+        target.ask("order", N)
+        last = session.finish()
+        for pid in (first, second):
+            self.assertGreaterEqual(self.members(last)[pid]["injected_delay_ns"], N * 300 * US)
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, [first, second])
+        self.assertEqual(target.ask("dismiss"), [0] * 2)
+        self.assert_ends_well(target)
+
+    def test_more_children_than_the_most(self):
+        target = self.start_target(script="workers.py")
+        session = self.follow(target, "--max-processes", 2)
+        target.ask("hire", "fork", 3)
+        update = session.wait_for(lambda one: any(
+            skipped["reason"] == "processes beyond the most (2 at once)" and int(skipped["count"]) == 2
+            for skipped in one["skipped"]))
+        self.assertEqual(len(update["processes"]), 2)
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assertEqual(target.ask("dismiss"), [0] * 3)
+        self.assert_ends_well(target)
+
+    def test_the_session_goes_on_while_a_child_does(self):
+        """A parent that is no Python, and ends before its child."""
+        python = self.python
+        script = self.write("late.py", "import time\ndef step(): pass\nend = time.time() + 3\n"
+                                       "while time.time() < end:\n    step()\n    time.sleep(0.01)\n")
+        shell = subprocess.Popen(["/bin/sh", "-c", "sleep 0.7; %s %s & sleep 0.2" % (python.path, script)])
+        self.addCleanup(shell.wait)
+        session = self.start_attach(shell.pid, "--children", "--target", "*/late.py:step")
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "target exited")
+        self.assertGreater(calls_by_name(last)["step"], 100)
+
+    @each_mechanism
+    def test_a_process_that_becomes_another_program(self, python):
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        session = self.follow(target)
+        target.send("become")
+        target.answer()  # it says hello again
+        update = session.wait_for(lambda one: any(
+            process["joined"].startswith("executed; attached") and process["state"] == "ACTIVE"
+            for process in one["processes"]))
+        self.assertEqual([process["process"]["pid"] for process in update["processes"]], [target.pid] * 2)
+        target.ask("work", N)
+        last = session.finish()
+        self.assertEqual(calls_by_name(last), {"step": N})
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_without_the_flag_children_are_left_alone(self):
+        target = self.start_target(script="workers.py")
+        session = self.attach(target, "--target", "*/workers.py:step")
+        target.ask("hire", "fork", 1)
+        target.ask("order", N)
+        last = session.finish()
+        self.assertEqual([one["process"]["pid"] for one in last["processes"]], [target.pid])
+        self.assertEqual(calls_by_name(last).get("step", 0), 0)
+        self.assertEqual(target.ask("dismiss"), [0])
+        self.assert_ends_well(target)
+
+
+class SelectorTest(Case):
+    def start_some(self, count):
+        return [self.start_target(script="workers.py") for _ in range(count)]
+
+    def test_by_command_line(self):
+        targets = self.start_some(3)
+        mark = targets[0].file
+        session = self.start_attach_by("--cmdline", "*%s*" % mark, "--target", "*/workers.py:step", "--delay", "20us")
+        active = session.wait_active()
+        self.assertEqual(sorted(one["process"]["pid"] for one in active["processes"]),
+                         sorted(target.pid for target in targets))
+        for target in targets:
+            self.assertEqual(target.ask("work", N), ANSWER)
+        last = session.finish()
+        self.assertEqual(calls_by_name(last), {"step": 3 * N})
+        self.assertEqual({row["pid"]: row["calls"] for row in last["targets"]},
+                         {target.pid: N for target in targets})
+        self.assert_clean_proof(last)
+        for target in targets:
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+    def start_attach_by(self, *arguments):
+        session = Session(self.daemon, *arguments, "--max-stop", "1s")
+        self.addCleanup(session.kill)
+        return session
+
+    def make_cgroup(self, *names):
+        """Below some hierarchy of this machine; removed again at the end, when nobody is in it."""
+        mounts = [line.split() for line in open("/proc/mounts")]
+        for mount in sorted((one for one in mounts if one[2] in ("cgroup", "cgroup2")), key=lambda one: one[2] != "cgroup2"):
+            try:
+                for i in range(len(names)):
+                    path = os.path.join(mount[1], *names[:i + 1])
+                    os.mkdir(path)
+                    self.addCleanup(os.rmdir, path)
+                return path
+            except OSError:
+                continue
+        self.fail("no cgroup can be made on this machine")
+
+    def test_by_cgroup_and_container(self):
+        unit = "sbump-test-%d.service" % os.getpid()
+        container = "%064x" % os.getpid()
+        cgroup = self.make_cgroup(unit, "docker-%s.scope" % container)
+        inside, outside = self.start_some(2)
+        with open(cgroup + "/cgroup.procs", "w") as file:
+            file.write(str(inside.pid))
+        for selector in (("--cgroup", "/" + unit), ("--container", container[:60]), ("--container", container)):
+            session = self.start_attach_by(*selector, "--target", "*/workers.py:step")
+            active = session.wait_active()
+            self.assertEqual([one["process"]["pid"] for one in active["processes"]], [inside.pid])
+            self.assertEqual((inside.ask("work", N), outside.ask("work", N)), (ANSWER, ANSWER))
+            last = session.finish()
+            self.assertEqual(calls_by_name(last), {"step": N})
+            self.assert_clean_proof(last)
+        self.assert_nothing_left(inside)
+        self.assert_ends_well(inside)
+        self.assert_ends_well(outside)
+
+    def test_nobody_and_too_many(self):
+        answer = self.daemon.ctl("attach", "--exe", "no-such-program", "--target", "*:*")
+        self.assert_refused(answer, 4, "no process is selected by exe no-such-program")
+        self.start_some(2)
+        answer = self.daemon.ctl("attach", "--exe", "python*", "--max-processes", 1, "--target", "*:*")
+        self.assert_refused(answer, 12, "the most is 1", "--max-processes")
+
+    def test_bad_combinations(self):
+        answer = self.daemon.ctl("attach", "--target", "*:*")
+        self.assert_refused(answer, 2, "--pid", "--container")
+        answer = self.daemon.ctl("attach", "--pid", 1, "--exe", "python3", "--target", "*:*")
+        self.assert_refused(answer, 2, "--exe")
+
+    def test_one_that_another_session_holds_is_said(self):
+        held, free = self.start_some(2)
+        first = self.attach(held, "--target", "*/workers.py:step")
+        second = self.start_attach_by("--cmdline", "*%s*" % held.file, "--target", "*/workers.py:step")
+        active = second.wait_active()
+        self.assertIn("is held by session %s" % first.id, " ".join(active["warnings"]).replace("already ", ""))
+        last = second.finish()
+        self.assert_clean_proof(last)
+        self.assert_clean_proof(first.finish())
+        for target in (held, free):
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+
+if __name__ == "__main__":
+    main()

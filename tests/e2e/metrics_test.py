@@ -1,0 +1,133 @@
+"""What Prometheus gets: the text by promtool's judgement, the numbers by a real Prometheus."""
+import json
+import re
+import signal
+import socket
+import subprocess
+import urllib.parse
+import urllib.request
+
+from harness.case import Case, main
+from harness.child import Child
+from harness.daemon import clean_environment
+
+BAD_START = 1
+STEP = ("--target", "*steady.py:step")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return answer.read().decode()
+
+
+class MetricsTest(Case):
+    @classmethod
+    def setUpClass(cls):
+        pass  # each test has its own daemon
+
+    def start(self, *options):
+        self.address = "127.0.0.1:%d" % free_port()
+        self.daemon = self.start_daemon(options=["--metrics", self.address, *options])
+        return self.daemon
+
+    def scrape(self):
+        text = get("http://%s/metrics" % self.address)
+        samples = {}
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                samples[name] = float(value)
+        return text, samples
+
+    def test_promtool_finds_nothing_to_say(self):
+        self.start()
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, *STEP, "--delay", "10us")
+        target.ask("call", "step", 100)
+        session.finish()
+        self.daemon.ctl("attach", "--pid", "1", *STEP)  # fails: an end of another kind
+        text, _ = self.scrape()
+        ended = subprocess.run(["/usr/bin/promtool", "check", "metrics"], input=text.encode(), capture_output=True)
+        self.assertEqual((ended.returncode, ended.stdout + ended.stderr), (0, b""))
+        self.assert_ends_well(target)
+
+    def test_the_numbers_are_those_of_the_session(self):
+        daemon = self.start()
+        _, before = self.scrape()
+        self.assertEqual((before["sbump_sessions"], before["sbump_hits_total"], before["sbump_attaches_total"]), (0, 0, 0))
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, *STEP, "--delay", "100us", "--interval", "50ms")
+        target.ask("call", "step", 500)
+        _, during = self.eventually(lambda: (lambda text, now: now["sbump_hits_total"] == 500 and (text, now))(
+            *self.scrape()), 5, "500 hits")
+        self.assertEqual(during["sbump_sessions"], 1)
+        self.assertGreaterEqual(during["sbump_connections"], 1)
+        last = session.finish()
+        _, after = self.scrape()
+        injected = sum(row["injected_delay_ns"] for row in last["targets"])
+        requested = sum(row["requested_delay_ns"] for row in last["targets"])
+        self.assertEqual((after["sbump_sessions"], after["sbump_hits_total"], after["sbump_delayed_hits_total"]),
+                         (0, 500, 500))
+        self.assertAlmostEqual(after["sbump_injected_seconds_total"], injected / 1e9, places=6)
+        self.assertEqual(after['sbump_session_ends_total{reason="detached"}'], 1)
+        self.assertEqual(after["sbump_overshoot_seconds_count"], 500)
+        self.assertAlmostEqual(after["sbump_overshoot_seconds_sum"], (injected - requested) / 1e9, places=6)
+        buckets = [(float(re.search('le="([^"]+)"', name).group(1)), value) for name, value in after.items()
+                   if name.startswith("sbump_overshoot_seconds_bucket")]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertEqual(buckets[-1], (float("inf"), 500))
+        self.assertEqual([value for _, value in buckets], sorted(value for _, value in buckets))
+        self.assertGreater(after["process_cpu_seconds_total"], 0)
+        with open("/proc/%d/status" % daemon.pid) as file:
+            resident = [int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS")][0]
+        self.assertAlmostEqual(after["process_resident_memory_bytes"] / resident, 1, delta=0.2)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_a_real_prometheus(self):
+        self.start()
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, *STEP, "--interval", "50ms")
+        target.ask("call", "step", 321)
+        config = self.write("prometheus.yml", "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"
+                            "  - {job_name: sbump, static_configs: [{targets: ['%s']}]}\n" % self.address)
+        port = free_port()
+        prometheus = Child(["/usr/bin/prometheus", "--config.file=" + config, "--storage.tsdb.path=" + self.scratch +
+                            "/data", "--web.listen-address=127.0.0.1:%d" % port], death_signal=signal.SIGTERM,
+                           env=clean_environment())
+        self.addCleanup(prometheus.kill)
+
+        def query(expression):
+            try:
+                text = get("http://127.0.0.1:%d/api/v1/query?query=%s" % (port, urllib.parse.quote(expression)))
+            except OSError:
+                return None
+            results = json.loads(text)["data"]["result"]
+            return float(results[0]["value"][1]) if results else None
+        self.eventually(lambda: query("sbump_hits_total") == 321, 40, "the hits in Prometheus")
+        self.assertEqual((query("up"), query("sbump_sessions")), (1, 1))
+        self.assertIsNotNone(query("process_resident_memory_bytes"))
+        session.finish()
+        self.assert_ends_well(target)
+
+    def test_loopback_unless_told_otherwise(self):
+        port = free_port()
+        for address, words in (("0.0.0.0:%d" % port, "not loopback"), ("[::]:%d" % port, "not loopback"),
+                               ("localhost", "ADDRESS:PORT"), (str(port), "ADDRESS:PORT"), ("127.0.0.1:x", "ADDRESS")):
+            daemon = self.start_daemon(wait=False, options=["--metrics", address])
+            self.assertEqual(daemon.child.wait(), BAD_START, daemon.log)
+            self.assertIn(words, daemon.log)
+        with socket.create_server(("127.0.0.1", port)):
+            daemon = self.start_daemon(wait=False, options=["--metrics", "127.0.0.1:%d" % port])
+            self.assertEqual(daemon.child.wait(), BAD_START, daemon.log)
+        daemon = self.start_daemon(options=["--metrics", "0.0.0.0:%d" % port, "--metrics-any"])
+        self.assertIn("sbump_build_info", get("http://127.0.0.1:%d/metrics" % port))
+
+
+if __name__ == "__main__":
+    main()

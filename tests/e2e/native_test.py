@@ -1,0 +1,404 @@
+"""Functions outside Python: of a program without any, of libraries, and beside Python targets."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import program, traces
+from harness.case import Case, each_mechanism, main
+from harness.session import with_numbers
+
+MS = 1_000_000
+LOCAL_WORK = "(anonymous namespace)::local_work(long)"
+BAD_ARGUMENTS, BAD_TARGETS, UNSUPPORTED, NO_MATCH, TARGET_ENDED, LIMIT, PRECONDITION = 2, 3, 5, 7, 8, 12, 13
+
+
+def rows(update):
+    return {row["qualname"]: row for row in update["targets"]}
+
+
+def symbols(path):
+    """Addresses by name, as nm has them."""
+    listed = subprocess.run(["/usr/bin/nm", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+    return {words[2]: int(words[0], 16) for words in map(str.split, listed.splitlines()) if len(words) == 3}
+
+
+class NativeCase(Case):
+    def assert_nothing_left(self, target, **options):
+        # The program cannot say which of its code objects are armed: it has none.
+        super().assert_nothing_left(getattr(target, "pid", target) if isinstance(target, program.Program) else target,
+                                    **options)
+
+
+class ProgramTest(NativeCase):
+    """A process without Python."""
+
+    def setUp(self):
+        super().setUp()
+        self.library = program.build(self.scratch)
+        self.engine = self.start_program(os.path.join(self.scratch, "engine"))
+
+    def start_program(self, *command):
+        started = program.Program(*command)
+        self.addCleanup(started.kill)
+        return started
+
+    def best(self, engine, name, count):
+        """Nanoseconds of a call, as the quickest of ten times `count` calls: this machine does other things too."""
+        return min(engine.ask("call", name, count) for _ in range(10)) / count
+
+    def finish(self, session, code=0):
+        last = session.finish()
+        self.assertEqual(session.code, code, session.errors)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine)
+        self.assertEqual(last["times"]["stops"], 0)
+        return rows(last)
+
+    def tearDown(self):
+        if self.engine.alive():
+            self.assert_ends_well(self.engine)
+        super().tearDown()
+
+    def test_the_contract_of_a_row(self):
+        session = self.attach(self.engine, "--native", self.library + ":work", "--delay", "200us")
+        ns = self.best(self.engine, "work", 30)
+        self.assertGreater(ns, 199_000)
+        self.assertLess(ns, 230_000)
+        [row] = self.finish(session).values()
+        self.assertEqual((row["filename"], row["qualname"], row["pid"]), (self.library, "work", self.engine.pid))
+        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"], row["threads_seen"]),
+                         (300, 300, 300 * 200_000, 1))
+        self.assertGreaterEqual(row["injected_delay_ns"], 300 * 199_000)
+        self.assertGreater(row["first_hit_unix_ns"], 0)
+        self.assertEqual(row["native"]["entry_vaddr"], symbols(self.library)["work"])
+        self.assertLess(self.best(self.engine, "work", 1000), 300)  # full speed again
+
+    def test_the_dose_includes_what_a_hit_costs(self):
+        """Also where that is many times more, because the instruction is single-stepped; under a hypervisor the cost of a
+        step changes by some microseconds from one moment to the next."""
+        session = self.attach(self.engine, "--native", "libc.so.6:getppid", "--delay", "150us")
+        ns = self.best(self.engine, "getppid", 50)
+        row = self.finish(session)["getppid"]
+        self.assertFalse(row["native"]["emulated"])
+        self.assertEqual(row["calls"], 500)
+        self.assertAlmostEqual(ns, 150_000, delta=15_000)
+
+    def test_threads(self):
+        session = self.attach(self.engine, "--native", "libengine.so:work")
+        self.assertEqual(self.engine.ask("threads", "work", 5000, 4), 20_000)
+        row = self.finish(session)["work"]
+        self.assertEqual((row["calls"], row["threads_seen"]), (20_000, 4))
+
+    def test_cplusplus_names_local_names_and_overrides(self):
+        session = self.attach(self.engine, "--native", "libengine.so:shop::Engine::Step(*) @delay=0",
+                              "--native", "engine:*::local_work(*) @every=4", "--delay", "1ms")
+        self.engine.ask("call", "steps", 50)
+        self.engine.ask("call", "local_work", 40)
+        last = self.finish(session)
+        self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in last.items()},
+                         {"shop::Engine::Step(int)": (50, 0), "shop::Engine::Step(int, char const*)": (50, 0),
+                          LOCAL_WORK: (40, 10)})
+
+    def test_offsets(self):
+        """PATH+0xOFFSET is a place in the file, and an instruction begins there."""
+        disassembly = subprocess.run(["/usr/bin/objdump", "-d", "--no-show-raw-insn", self.library], check=True,
+                                     stdout=subprocess.PIPE).stdout.decode()
+        body = disassembly.split("<work>:\n")[1].split("\n\n")[0]
+        places = [int(line.split(":")[0], 16) for line in body.splitlines()]
+        self.assertGreater(len(places), 2)
+        # Of a library the text's offsets and addresses are the same.
+        inside = "%s+0x%x" % (self.library, places[1])
+        session = self.attach(self.engine, "--native", inside)
+        self.engine.ask("call", "work", 70)
+        [row] = self.finish(session).values()
+        self.assertEqual((row["filename"], row["qualname"], row["calls"]),
+                         (self.library, "+0x%x" % places[1], 70))
+        gaps = set(range(places[0], places[-1])) - set(places)
+        answer = self.daemon.ctl("attach", "--pid", self.engine.pid, "--native",
+                                 "%s+0x%x" % (self.library, min(gaps)))
+        self.assert_refused(answer, PRECONDITION, "middle of an instruction")
+        self.assert_nothing_left(self.engine)
+
+    def test_refusals(self):
+        for native, words in (("libengine.so:_ZTVN10__cxxabiv117__class_type_infoE", ["no function"]),
+                              ("engine:work", ["does not hold it", "libengine.so:work"]),
+                              ("libc.so.6:time", ["indirect function"]),
+                              ("libc.so.6:memcpy", ["memcpy@GLIBC_2.2.5", "memcpy@@GLIBC_2.14"]),
+                              ("libc.so.6:environ", ["is data"]),
+                              ("libengine.so+0xffffff", ["no code of the file"])):
+            with self.subTest(native=native):
+                answer = self.daemon.ctl("attach", "--pid", self.engine.pid, "--native", native, "--duration", "100ms")
+                if words == ["no function"]:
+                    self.assertEqual(answer.code, NO_MATCH, answer)
+                else:
+                    self.assert_refused(answer, PRECONDITION, *words)
+        self.assert_refused(self.daemon.ctl("attach", "--pid", self.engine.pid, "--native", "libc.so.6:*"), LIMIT,
+                            "the most is 128")
+        self.assert_refused(self.daemon.ctl("attach", "--pid", self.engine.pid, "--native", "nonsense"), BAD_TARGETS,
+                            "PATH:SYMBOL")
+        # With a Python pattern the process needs Python.
+        self.assert_refused(self.daemon.ctl("attach", "--pid", self.engine.pid, "--target", "*:*", "--native",
+                                            "libengine.so:work"), UNSUPPORTED, "no Python")
+        self.assert_nothing_left(self.engine)
+        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+
+    def test_a_name_that_is_not_there(self):
+        session = self.attach(self.engine, "--native", "libengine.so:wrok", "--duration", "200ms")
+        last = session.wait_end()
+        self.assertEqual(session.code, NO_MATCH, session.errors)
+        [pattern] = last["patterns"]
+        self.assertEqual((pattern["pattern"], pattern["status"]), ("libengine.so:wrok", "NO_MATCH"))
+        self.assertIn("libengine.so:work", pattern["near_misses"][0]["suggestion"])
+        self.assert_clean_proof(last)
+
+    def test_match_shows_sites_and_places_no_probe(self):
+        answer = self.daemon.ctl("match", "--pid", self.engine.pid, "--native", "libengine.so:work", "--native",
+                                 "libc.so.6:getppid", "--native", "libc.so.6:time", "--format", "json")
+        self.assertEqual(answer.code, 0, answer)
+        reply = with_numbers(json.loads(answer.out))
+        found = rows(reply)
+        self.assertEqual(set(found), {"work", "getppid"})
+        self.assertTrue(found["work"]["native"]["emulated"])
+        self.assertFalse(found["getppid"]["native"]["emulated"])
+        self.assertGreater(found["getppid"]["native"]["hit_cost_ns"], found["work"]["native"]["hit_cost_ns"])
+        self.assertEqual([pattern["status"] for pattern in reply["patterns"]], ["MATCHED", "MATCHED", "NO_MATCH"])
+        self.assertIn("indirect", reply["patterns"][2]["near_misses"][0]["reason"])
+        table = self.daemon.ctl("match", "--pid", self.engine.pid, "--native", "libengine.so:work")
+        self.assertRegex(table.out, r"libengine\.so:work .*libengine\.so +work +\+0x[0-9a-f]+ +push %rbp")
+        self.assertIn("was not stopped", table.out)
+        self.assert_nothing_left(self.engine)
+
+    def test_update(self):
+        session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms")
+        self.engine.ask("call", "work", 30)
+        updated = self.daemon.ctl("update", session.id, "--delay", "0")
+        self.assertEqual(updated.code, 0, updated)
+        self.assertLess(self.engine.ask("call", "work", 30), 15 * MS)
+        # One goes, one comes, and one that cannot be had changes nothing.
+        refused = self.daemon.ctl("update", session.id, "--native", "libc.so.6:time")
+        self.assert_refused(refused, PRECONDITION, "indirect")
+        self.engine.ask("call", "work", 10)
+        updated = self.daemon.ctl("update", session.id, "--native", "engine:*::local_work(*)", "--delay", "100us")
+        self.assertEqual(updated.code, 0, updated)
+        self.assertEqual(len(traces.changed_text(self.engine.pid)), 1)
+        self.engine.ask("call", "work", 1000)
+        self.engine.ask("call", "local_work", 20)
+        last = self.finish(session)
+        self.assertEqual((last["work"]["calls"], last["work"]["delayed_calls"]), (70, 30))
+        local = last[LOCAL_WORK]
+        self.assertEqual((local["calls"], local["delayed_calls"]), (20, 20))
+
+    def test_a_library_that_is_loaded_later_and_again(self):
+        copy = os.path.join(self.scratch, "liblate.so")
+        shutil.copy(self.library, copy)
+        session = self.attach(self.engine, "--native", copy + ":work", "--interval", "50ms")
+        [pattern] = session.updates[-1]["patterns"]
+        self.assertEqual(pattern["status"], "NO_MATCH")
+        self.assertEqual(self.engine.ask("load", copy), 1)
+        session.wait_for(lambda update: update["patterns"] and update["patterns"][0]["targets"] == 1, 5)
+        self.engine.ask("call", "late", 25)
+        self.engine.ask("call", "work", 5)  # the other file's
+        session.wait_calls(25)
+        self.assertEqual(self.engine.ask("unload"), 0)
+        last = self.finish(session)
+        self.assertEqual({name: row["calls"] for name, row in last.items()}, {"work": 25})
+
+    def test_children_are_not_slowed(self):
+        session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms")
+        self.assertLess(self.engine.ask("child", "work", 1000), 500)
+        self.engine.ask("call", "work", 3)
+        self.assertEqual(self.finish(session)["work"]["calls"], 3)
+
+    def test_many_at_once(self):
+        """More than a few share the kernel's quicker kind of link."""
+        session = self.attach(self.engine, "--native", "libc.so.6:pthread_mutex*", "--native", "libengine.so:*")
+        self.engine.ask("call", "work", 40)
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        self.assertEqual(rows(last)["work"]["calls"], 40)
+        self.assertGreater(len(last["targets"]), 10)
+        self.assertTrue(any("forks" in warning for warning in last["warnings"]), last["warnings"])
+        self.assertLess(last["times"]["detach_ns"], 2000 * MS)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine)
+
+    def test_start_and_duration(self):
+        session = self.start_attach(self.engine, "--native", "libengine.so:work", "--delay", "2ms", "--start", "600ms",
+                                    "--duration", "600ms", "--interval", "50ms")
+        session.wait_active()
+        self.assertLess(self.engine.ask("call", "work", 20), 40 * MS)
+        time.sleep(0.8)
+        self.assertGreater(self.engine.ask("call", "work", 20), 40 * MS)
+        last = session.wait_end()
+        self.assertEqual((session.code, last["end"]["reason"]), (0, "duration over"))
+        self.assertEqual([(row["calls"], row["delayed_calls"]) for row in last["targets"]], [(40, 20)])
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine)
+
+    def test_exec_and_exit(self):
+        session = self.attach(self.engine, "--native", "libengine.so:work")
+        self.engine.ask("call", "work", 9)
+        session.wait_calls(9)
+        self.engine.send("exec", "/bin/sleep")
+        last = session.wait_end()
+        self.assertEqual((session.code, last["end"]["reason"]), (TARGET_ENDED, "target called exec"))
+        self.assertEqual(rows(last)["work"]["calls"], 9)
+        self.assert_clean_proof(last, verified=False)
+        self.assertEqual(traces.changed_text(self.engine.pid), [])
+        self.engine.kill()
+        other = self.start_program(os.path.join(self.scratch, "engine"))
+        session = self.attach(other, "--native", "libengine.so:work")
+        other.ask("call", "work", 7)
+        session.wait_calls(7)
+        other.ask("end")
+        last = session.wait_end()
+        self.assertEqual((session.code, last["end"]["reason"]), (TARGET_ENDED, "target exited"))
+        self.assertEqual(rows(last)["work"]["calls"], 7)
+
+    def test_a_killed_daemon_leaves_nothing(self):
+        daemon = self.start_daemon()
+        session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms", daemon=daemon)
+        self.engine.ask("call", "work", 5)
+        daemon.child.send_signal(signal.SIGKILL)
+        daemon.child.wait()
+        session.child.wait(20)
+        self.eventually(lambda: traces.changed_text(self.engine.pid) == [], 5, "the end of the probes")
+        self.assertLess(self.engine.ask("call", "work", 1000), 100 * MS)
+        self.assertEqual(traces.trouble_of_threads(self.engine.pid), [])
+
+    def test_killed_with_the_keeper_of_the_probes(self):
+        """At random moments of an attach or a detach. The kernel may leave a breakpoint; the next daemon finds it by
+        the journal, though the process has no interpreter, and takes it away."""
+        state_dir = self.scratch + "/state"
+        left = 0
+        for _ in range(12):
+            daemon = self.start_daemon(state_dir=state_dir)
+            [keeper] = traces.children(daemon.pid)
+            session = self.start_attach(self.engine, "--native", "libengine.so:work", "--native", "engine:*::local_work(*)",
+                                        "--duration", "1ms", daemon=daemon)
+            self.eventually(lambda: session.updates, 10, "the session")
+            time.sleep(random.uniform(0, 0.25))
+            os.kill(keeper, signal.SIGKILL)
+            daemon.kill()
+            session.child.wait(20)
+            left += bool(traces.changed_text(self.engine.pid))
+            self.assertLess(self.best(self.engine, "work", 100), 50_000)
+        print("%d times the kernel left a breakpoint" % left, end=" ", file=sys.stderr)
+        daemon = self.start_daemon(state_dir=state_dir)
+        self.assertEqual(traces.changed_text(self.engine.pid), [])
+        self.assertEqual(daemon.journals(), [])
+        session = self.attach(self.engine, "--native", "libengine.so:work", daemon=daemon)
+        self.engine.ask("call", "work", 5)
+        last = session.finish()
+        self.assertEqual([row["calls"] for row in last["targets"]], [5])
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine, daemon=daemon)
+
+    def test_in_a_namespace_of_its_own(self):
+        """Its files are not the host's: a copy of the root below an overlay, with a library that only it sees."""
+        for name in ("upper", "layers", "merged"):
+            os.mkdir(os.path.join(self.scratch, name))
+        place = os.path.join(self.scratch, "upper", "opt", "engine")
+        os.makedirs(place)
+        program.build(place)
+        script = ("mount -t tmpfs tmpfs {0}/layers && cd {0}/layers && mkdir u w && cp -r {0}/upper/. u && "
+                  "mount -t overlay overlay -o lowerdir=/,upperdir=u,workdir=w {0}/merged && "
+                  "exec env LD_LIBRARY_PATH=/opt/engine chroot {0}/merged /opt/engine/engine").format(self.scratch)
+        inside = self.start_program("/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script)
+        path = "/opt/engine/libengine.so"
+        self.assertFalse(os.path.exists(path))
+        session = self.attach(inside.pid, "--native", path + ":work", "--native", "/lib/x86_64-linux-gnu/libc.so.6:getppid",
+                              "--delay", "500us")
+        self.assertGreater(inside.ask("call", "work", 100), 49 * MS)
+        inside.ask("call", "getppid", 20)
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        self.assertEqual({(row["filename"], row["qualname"]): row["calls"] for row in last["targets"]},
+                         {(path, "work"): 100, ("/lib/x86_64-linux-gnu/libc.so.6", "getppid"): 20})
+        self.assert_clean_proof(last)
+        self.assertEqual(traces.trouble_of_threads(inside.pid), [])
+        self.assertLess(inside.ask("call", "work", 1000), 20 * MS)
+        self.assert_ends_well(inside)
+
+
+class BesidePythonTest(NativeCase):
+    @each_mechanism
+    def test_both_in_one_session(self, python):
+        target = self.start_target(python, "native.py")
+        answer = target.ask("pids", 10)
+        session = self.attach(target, "--target", "*/native.py:step @delay=100us", "--native",
+                              "libc.so.6:getpid @delay=300us", "--native", "libc.so.6:write", "--delay", "0")
+        self.assertEqual(target.ask("pids", 400), answer)
+        self.assertEqual(target.ask("writes", 50), sum(range(1, 51)))
+        # Its answers to us are writes too: one for each.
+        answers = 2
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        found = rows(last)
+        self.assertEqual((found["getpid"]["calls"], found["getpid"]["delayed_calls"]), (400, 400))
+        self.assertGreaterEqual(found["getpid"]["injected_delay_ns"], 400 * 299_000)
+        self.assertEqual((found["step"]["calls"], found["step"]["delayed_calls"]), (50, 50))
+        self.assertEqual(found["write"]["calls"], 50 + answers)
+        self.assertEqual(found["write"]["delayed_calls"], 0)
+        self.assertEqual({pattern["status"] for pattern in last["patterns"]}, {"MATCHED"})
+        self.assertFalse(last["inexact"])
+        self.assert_clean_proof(last)
+        self.assertIn("of 2 native functions", last["end"]["detach_proof"]["detail"])
+        self.assert_nothing_left(target)
+        self.assertEqual(target.ask("pids", 10), answer)
+        self.assert_ends_well(target)
+
+    def test_libssl_of_debians_python(self):
+        """Not loaded yet when the session begins; its functions are exported by version."""
+        target = self.start_target(self.python, "native.py")
+        session = self.attach(target, "--native", "*/libssl.so*:SSL_CTX_new", "--delay", "1ms", "--interval", "50ms")
+        target.ask("contexts", 1)
+        session.wait_for(lambda update: update["patterns"] and update["patterns"][0]["targets"] == 1, 5)
+        target.ask("contexts", 30)
+        row = rows(session.finish())["SSL_CTX_new"]
+        self.assertEqual((row["calls"], row["delayed_calls"]), (30, 30))
+        self.assertRegex(row["filename"], r"/libssl\.so\.\d")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_update_of_both(self):
+        target = self.start_target(script="native.py")
+        session = self.attach(target, "--target", "*/native.py:step", "--native", "libc.so.6:getpid")
+        target.ask("pids", 10)
+        target.ask("writes", 10)
+        updated = self.daemon.ctl("update", session.id, "--target", "*/native.py:pids", "--native", "libc.so.6:write")
+        self.assertEqual(updated.code, 0, updated)
+        target.ask("pids", 10)
+        target.ask("writes", 10)
+        last = session.finish()
+        calls = {row["qualname"]: row["calls"] for row in last["targets"]}
+        answers = calls.pop("write") - 10
+        self.assertEqual(calls, {"step": 10, "pids": 1, "getpid": 10})
+        self.assertIn(answers, (2, 3))  # the answer before the update may still have been on its way
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_native_alone_leaves_python_alone(self):
+        """No stop, no look at the interpreter: any process will do."""
+        target = self.start_target(script="native.py")
+        session = self.attach(target, "--native", "libc.so.6:getpid")
+        target.ask("pids", 25)
+        last = session.finish()
+        self.assertEqual((rows(last)["getpid"]["calls"], last["times"]["stops"]), (25, 0))
+        self.assertEqual(last["process"]["python_version"], "")
+        refused = self.attach(target, "--native", "libc.so.6:getpid")
+        answer = self.daemon.ctl("update", refused.id, "--target", "*:step")
+        self.assert_refused(answer, PRECONDITION, "native functions only")
+        self.assert_clean_proof(refused.finish())
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+
+if __name__ == "__main__":
+    main()

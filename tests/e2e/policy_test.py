@@ -1,0 +1,416 @@
+"""Who may do what: the policy file, its limits, its reload, and the audit log."""
+import grp
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness import session as sessions, traces
+from harness.case import Case, main
+from harness.child import Child
+from harness.daemon import REPO, Answer, clean_environment
+from harness.users import ALICE, BOB, GROUP, as_user, mode_of, open_to_users
+
+BAD_ARGUMENTS, PERMISSION, LIMIT = 2, 6, 12
+BAD_POLICY = 3  # of sbumpd
+
+
+class Guarded(Case):
+    """A daemon with a policy and an audit log, whose socket everybody may reach."""
+
+    @classmethod
+    def setUpClass(cls):
+        pass  # each test has its own
+
+    def start(self, policy, **options):
+        self.policy = self.write("policy.yaml", policy)
+        self.audit = self.scratch + "/audit.jsonl"
+        os.chmod(self.policy, 0o600)
+        self.daemon = self.start_daemon(
+            options=["--policy", self.policy, "--audit-log", self.audit], **options)
+        self.client = open_to_users(self.daemon.directory)
+        os.chmod(self.daemon.socket, 0o666)  # the policy alone decides here
+        return self.daemon
+
+    def ctl_as(self, uid, *arguments, groups=()):
+        """sbumpctl as that user, from where that user may run it."""
+        ended = subprocess.run([*as_user(uid, *groups), self.client, "--endpoint", self.daemon.endpoint,
+                                *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+                               env=clean_environment())
+        return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    def attach_as(self, uid, target, *arguments, wait=True):
+        session = UserSession(self, uid, "--pid", target.pid, *arguments)
+        self.addCleanup(session.kill)
+        if wait:
+            session.wait_active()
+        return session
+
+    def reload(self, policy, log="event=reloaded"):
+        count = self.daemon.log.count(log)
+        with open(self.policy, "w") as file:
+            file.write(policy)
+        self.daemon.child.send_signal(signal.SIGHUP)
+        self.eventually(lambda: self.daemon.log.count(log) > count, 5, log)
+
+    def records(self, event=None):
+        with open(self.audit) as file:
+            records = [json.loads(line) for line in file]
+        return [record for record in records if event in (None, record["event"])]
+
+    def start_target_as(self, uid):
+        return self.start_target(script="steady.py", prefix=["/usr/bin/setpriv", "--reuid", str(uid)])
+
+
+class UserSession(sessions.Session):
+    def __init__(self, case, uid, *arguments, command="attach"):
+        self.child = Child([*as_user(uid), case.client, "--endpoint", case.daemon.endpoint, command,
+                            *map(str, arguments), "--format", "json"], env=clean_environment())
+        self._updates = []
+
+
+OPERATOR = "callers:\n  - {user: %d, role: operator}\n" % ALICE
+STEP = ("--target", "*steady.py:step")
+
+
+class RolesTest(Guarded):
+    def test_a_viewer_looks_and_may_not_attach(self):
+        self.start("callers:\n  - {user: %d, role: viewer}\n" % ALICE)
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, *STEP)  # root's
+        for arguments in (["list"], ["doctor"], ["doctor", "--pid", target.pid], ["version"],
+                          ["match", "--pid", target.pid, *STEP]):
+            with self.subTest(arguments=arguments):
+                answer = self.ctl_as(ALICE, *arguments)
+                self.assertEqual(answer.code, 0, answer)
+        self.assertIn(session.id, self.ctl_as(ALICE, "list").out)
+        watch = UserSession(self, ALICE, session.id, command="watch")
+        self.addCleanup(watch.kill)
+        watch.wait_active()
+        for arguments in (["attach", "--pid", target.pid, *STEP], ["update", session.id, "--delay", "1us"],
+                          ["detach", session.id], ["detach", "--all"]):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.ctl_as(ALICE, *arguments), PERMISSION, "uid %d" % ALICE, "viewer",
+                                    self.policy + ":2")
+        target.ask("call", "step", 3)
+        last = session.finish()
+        self.assertEqual([row["calls"] for row in last["targets"]], [3])
+        self.assertEqual(watch.wait_end()["state"], "ENDED")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_who_has_no_role_may_nothing(self):
+        self.start(OPERATOR)
+        for arguments in (["list"], ["version"], ["doctor"], ["watch", "s1"], ["detach", "--all"],
+                          ["attach", "--pid", 1, *STEP], ["match", "--pid", 1, *STEP]):
+            answer = self.ctl_as(BOB, *arguments)
+            self.assertIn("uid %d has no role" % BOB, answer.err, answer)
+        self.eventually(lambda: len(self.records("refused")) == 7, 5, "seven refusals in the log")
+        self.assertEqual({record["caller"]["uid"] for record in self.records("refused")}, {BOB})
+
+    def test_without_a_policy_root_alone(self):
+        self.daemon = self.start_daemon()
+        self.client = open_to_users(self.daemon.directory)
+        os.chmod(self.daemon.socket, 0o666)
+        self.assert_refused(self.ctl_as(ALICE, "list"), PERMISSION, "uid %d" % ALICE, "root alone")
+        self.assertEqual(self.daemon.ctl("list").code, 0)
+
+    def test_an_operator_has_its_own_sessions(self):
+        self.start("callers:\n  - {user: %d, role: operator}\n  - {user: %d, role: operator}\n" % (ALICE, BOB))
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP)
+        self.assertIn("uid %d (pid %d)" % (ALICE, session.child.pid), self.daemon.ctl("list").out)
+        self.assert_refused(self.ctl_as(BOB, "detach", session.id), PERMISSION, "its own", "uid %d" % ALICE)
+        self.assert_refused(self.ctl_as(BOB, "update", session.id, "--delay", "1us"), PERMISSION, "its own")
+        self.assertIn("no sessions", self.ctl_as(BOB, "detach", "--all").out)
+        self.assertEqual(self.ctl_as(ALICE, "update", session.id, "--delay", "1us").code, 0)
+        self.assertEqual(self.daemon.ctl("detach", session.id).code, 0)  # root may all
+        self.assertEqual(session.wait_end()["end"]["reason"], "detached")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_a_group_by_its_socket(self):
+        """The socket of --socket-group lets its members in, and nobody else."""
+        name = grp.getgrgid(os.stat("/etc/shadow").st_gid).gr_name
+        gid = grp.getgrnam(name).gr_gid
+        policy = self.write("policy.yaml", "callers:\n  - {group: %s, role: viewer}\n" % name)
+        os.chmod(policy, 0o600)
+        self.daemon = self.start_daemon(options=["--policy", policy, "--socket-group", name])
+        self.client = open_to_users(self.daemon.directory)
+        self.assertEqual((mode_of(self.daemon.socket), os.stat(self.daemon.socket).st_gid), (0o660, gid))
+        self.assertEqual(self.ctl_as(ALICE, "list", groups=[gid, GROUP]).code, 0)
+        self.assert_refused(self.ctl_as(ALICE, "list"), PERMISSION, "permission denied on the socket")
+
+
+class LimitsTest(Guarded):
+    def limited(self, limits):
+        return "callers:\n  - user: %d\n    role: operator\n    limits: {%s}\n" % (ALICE, limits)
+
+    def refused(self, code, *words, arguments=(), command="attach", target=None):
+        answer = self.ctl_as(ALICE, command, "--pid", (target or self.target).pid, *STEP, *arguments)
+        self.assert_refused(answer, code, *words)
+
+    def test_each_limit(self):
+        self.start(self.limited("max_delay: 1ms, max_ttl: 10m, max_stop: 200ms, max_sessions: 1"))
+        self.target = target = self.start_target(script="steady.py")
+        self.refused(PERMISSION, "a delay of 2ms", "1ms", arguments=["--delay", "2ms", "--ttl", "1m"])
+        self.refused(PERMISSION, "a delay of 2ms", arguments=["--target", "*:x @delay=2ms", "--ttl", "1m"])
+        self.refused(PERMISSION, "a ttl of", "10m", arguments=["--ttl", "11m"])
+        self.refused(PERMISSION, "a ttl of", "10m")  # the default is an hour
+        self.refused(PERMISSION, "a stop of 1s", arguments=["--max-stop", "1s", "--ttl", "1m"])
+        self.refused(PERMISSION, "a stop of 1s", arguments=["--max-stop", "1s"], command="match")
+        allowed = ["--delay", "1ms", "--ttl", "10m", "--max-stop", "200ms"]
+        session = self.attach_as(ALICE, target, *STEP, *allowed)
+        other = self.start_target(script="steady.py")
+        self.refused(LIMIT, "has 1 sessions, and the most is 1", arguments=allowed, target=other)
+        self.assert_refused(self.ctl_as(ALICE, "update", session.id, "--delay", "2ms"), PERMISSION, "a delay of 2ms")
+        self.assert_refused(self.ctl_as(ALICE, "update", session.id, "--target", "*:step @delay=5ms"), PERMISSION,
+                            "a delay of 5ms")
+        self.assertEqual(self.ctl_as(ALICE, "update", session.id, "--delay", "1us").code, 0)
+        self.assert_clean_proof(session.finish())
+        again = self.attach_as(ALICE, other, *STEP, *allowed)  # the place is free again
+        self.assert_clean_proof(again.finish())
+        for one in (target, other):
+            self.assert_nothing_left(one)
+            self.assert_ends_well(one)
+
+    def test_targets(self):
+        self.start(self.limited("target_uids: [%d], max_stop: 1s" % ALICE))
+        mine = self.start_target_as(ALICE)
+        roots = self.start_target(script="steady.py")
+        saved = self.start_target(script="steady.py", prefix=["/usr/bin/setpriv", "--ruid", str(ALICE)])
+        for target in (roots, saved):
+            for command in ("attach", "match"):
+                self.refused(PERMISSION, "may not touch pid %d" % target.pid, "uid 0", command=command, target=target)
+            self.assert_refused(self.ctl_as(ALICE, "doctor", "--pid", target.pid), PERMISSION, "may not touch")
+        self.assertEqual(self.ctl_as(ALICE, "match", "--pid", mine.pid, *STEP, "--max-stop", "1s").code, 0)
+        # What root does to root's processes is not shown either.
+        secret = self.attach(roots, *STEP)
+        self.assertNotIn(secret.id, self.ctl_as(ALICE, "list").out)
+        self.assert_refused(self.ctl_as(ALICE, "watch", secret.id), PERMISSION, "may not touch pid %d" % roots.pid)
+        session = self.attach_as(ALICE, mine, *STEP, "--max-stop", "1s")
+        mine.ask("call", "step", 4)
+        self.assertEqual([row["calls"] for row in session.finish()["targets"]], [4])
+        self.assert_clean_proof(secret.finish())
+        for target in (mine, roots, saved):
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+    def test_a_program_that_hides_from_its_user(self):
+        """One that its own user may not debug is not its user's (PR_SET_DUMPABLE)."""
+        self.start(self.limited("target_uids: [%d]" % ALICE))
+        code = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print('ready', flush=True); time.sleep(100)"
+        hidden = Child([*as_user(ALICE), self.python.path, "-c", code])
+        self.addCleanup(hidden.kill)
+        if hidden.output.wait_for(0, 10) is None:
+            self.skipTest("this interpreter is not open to other users")
+        self.refused(PERMISSION, "may not touch pid %d" % hidden.pid, "uid 0", target=hidden)
+
+    def test_cgroups_and_command_lines(self):
+        self.target = target = self.start_target(script="steady.py")
+        with open("/proc/%d/cgroup" % target.pid) as file:
+            cgroup = [line.rstrip("\n")[3:] for line in file if line.startswith("0::")][0]
+        for limits, allowed in (('cmdlines: ["*steady.py*"]', True), ('cmdlines: ["*gunicorn*"]', False),
+                                ('cgroups: ["%s"]' % cgroup, True), ('cgroups: ["/no/such"]', False)):
+            with self.subTest(limits=limits):
+                self.start(self.limited(limits + ", max_stop: 1s"))
+                answer = self.ctl_as(ALICE, "match", "--pid", target.pid, *STEP, "--max-stop", "1s")
+                self.assertEqual(answer.code, 0 if allowed else PERMISSION, answer)
+                self.daemon.stop()
+
+    def test_duty(self):
+        """A session that injects more of the time than it may ends, with the reason; others go on."""
+        self.start(self.limited("max_duty: 20%, max_stop: 1s"))
+        busy, calm = self.start_target(script="steady.py"), self.start_target(script="steady.py")
+        fine = self.attach_as(ALICE, calm, *STEP, "--delay", "1ms", "--max-stop", "1s", "--interval", "1m")
+        much = self.attach_as(ALICE, busy, *STEP, "--delay", "10ms", "--max-stop", "1s", "--interval", "1m")
+        begin = time.monotonic()
+        busy.send("call", "step", 600)
+        for _ in range(30):
+            calm.ask("call", "step", 5)
+            time.sleep(0.1)
+        last = much.wait_end()
+        self.assertLess(time.monotonic() - begin, 8)
+        self.assertRegex(last["end"]["reason"], r"policy: the session injected \d+ % of the time, and the most is 20 %")
+        self.assert_clean_proof(last)
+        busy.answer()
+        self.assertEqual(fine.finish()["end"]["reason"], "detached")
+        for target in (busy, calm):
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+
+class ReloadTest(Guarded):
+    def test_a_revoked_role_ends_what_runs(self):
+        both = "callers:\n  - {user: %d, role: operator}\n  - {user: %d, role: viewer}\n" % (ALICE, BOB)
+        self.start(both)
+        target, kept = self.start_target(script="steady.py"), self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP, "--delay", "1us")
+        roots = self.attach(kept, *STEP)
+        watch = UserSession(self, BOB, roots.id, command="watch")
+        self.addCleanup(watch.kill)
+        watch.wait_active()
+        self.reload("callers:\n  - {user: %d, role: viewer}\n" % ALICE)
+        last = session.wait_end()
+        self.assertIn("revoked by a new policy: uid %d is a viewer" % ALICE, last["end"]["reason"])
+        self.assert_clean_proof(last)
+        self.assertEqual(watch.child.wait(10), PERMISSION, watch.errors)
+        self.assertIn("uid %d has no role" % BOB, watch.errors)
+        self.assertIsNone(roots.code)  # nobody took that away
+        self.assert_refused(self.ctl_as(ALICE, "attach", "--pid", target.pid, *STEP), PERMISSION, "viewer")
+        roots.finish()
+        for one in (target, kept):
+            self.assert_nothing_left(one)
+            self.assert_ends_well(one)
+
+    def test_a_smaller_limit_ends_what_is_above_it(self):
+        self.start(OPERATOR)
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP, "--delay", "2ms")
+        self.reload("callers:\n  - {user: %d, role: operator, limits: {max_delay: 3ms}}\n" % ALICE)
+        self.assertIsNone(session.code)
+        self.reload("callers:\n  - {user: %d, role: operator, limits: {max_delay: 1ms}}\n" % ALICE)
+        self.assertIn("a delay of 2ms", session.wait_end()["end"]["reason"])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_a_mistake_leaves_the_old_policy_in_force(self):
+        self.start(OPERATOR)
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP)
+        self.reload("callers:\n  - {user: %d, roll: operator}\n" % ALICE, log="event=policy_not_reloaded")
+        self.assertIn(self.policy + ":2: unknown key `roll`", self.daemon.log)
+        self.assertIsNone(session.code)
+        self.assertEqual(self.ctl_as(ALICE, "list").code, 0)
+        session.finish()
+        self.assert_ends_well(target)
+
+    def test_a_policy_with_a_mistake_is_no_start(self):
+        for text, words in (("callers:\n  - user: 5\n    role: admin\n", ":3: role: "),
+                            ("callers:\n  - user: 5\n    role: viewer\n    colour: red\n", ":4: unknown key `colour`"),
+                            ("callers:\n  - {user: 5, role: viewer\n", ":")):
+            policy = self.write("bad.yaml", text)
+            os.chmod(policy, 0o600)
+            daemon = self.start_daemon(wait=False, options=["--policy", policy])
+            self.assertEqual(daemon.child.wait(), BAD_POLICY, daemon.log)
+            self.assertIn(policy + words, daemon.log)
+        for options, code in ((["--policy", self.scratch + "/none.yaml"], BAD_POLICY),
+                              (["--socket-group", "root"], BAD_ARGUMENTS)):
+            daemon = self.start_daemon(wait=False, options=options)
+            self.assertEqual(daemon.child.wait(), code, daemon.log)
+
+
+class AuditTest(Guarded):
+    def test_who_did_what(self):
+        self.start(OPERATOR)
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP, "--target", "*:nothing @delay=5us @every=3", "--delay", "1us",
+                                 "--exclude", "*:aside", "--ttl", "5m")
+        target.ask("call", "step", 7)
+        self.assertEqual(self.ctl_as(ALICE, "update", session.id, "--delay", "20us").code, 0)
+        self.assert_refused(self.ctl_as(BOB, "detach", session.id), PERMISSION)
+        last = session.finish()
+        self.eventually(lambda: len(self.records("refused")) == 1, 5, "the refusal in the log")
+        self.assertEqual(mode_of(self.audit), 0o600)
+        attach, = self.records("attach")
+        who = {"uid": ALICE, "pid": session.child.pid}
+        self.assertEqual((attach["caller"], attach["session"]), (who, session.id))
+        self.assertEqual((attach["target"]["pid"], attach["target"]["exe"], attach["target"]["start_ticks"]),
+                         (target.pid, os.readlink("/proc/%d/exe" % target.pid), target.start_ticks))
+        self.assertEqual(attach["rules"], [{"pattern": "*steady.py:step", "delay_ns": 1000, "every": 1},
+                                           {"pattern": "*:nothing @delay=5us @every=3", "delay_ns": 5000, "every": 3}])
+        self.assertEqual((attach["exclude"], attach["ttl_ns"]), (["*:aside"], 300 * 10 ** 9))
+        self.assertRegex(attach["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
+        update, = self.records("update")
+        self.assertEqual((update["delay_ns"], update["session"]), (20000, session.id))
+        refused, = self.records("refused")
+        self.assertEqual((refused["caller"]["uid"], refused["action"]), (BOB, "detach"))
+        end, = self.records("end")
+        self.assertEqual((end["reason"], end["clean"], end["caller"]), ("detached", True, who))
+        self.assertEqual(end["totals"]["calls"], 7)
+        self.assertEqual(end["totals"]["injected_delay_ns"],
+                         sum(row["injected_delay_ns"] for row in last["targets"]))
+        self.assert_ends_well(target)
+
+    def test_of_each_process(self):
+        self.start(OPERATOR)
+        target = self.start_target(script="workers.py")
+        session = self.attach_as(ALICE, target, "--children", "--target", "*/workers.py:step")
+        pids = [target.pid, *target.ask("hire", "fork", 2)]
+        session.wait_for(lambda update: [one["state"] for one in update["processes"]] == ["ACTIVE"] * 3)
+        target.ask("order", 7)
+        session.finish()
+        ends = self.records("end")
+        self.assertCountEqual([(end["target"]["pid"], end["totals"]["calls"]) for end in ends],
+                              [(target.pid, 0), (pids[1], 7), (pids[2], 7)])
+        self.assertEqual({(end["reason"], end["clean"]) for end in ends}, {("detached", True)})
+        self.assertCountEqual([attach["target"] for attach in self.records("attach")], [end["target"] for end in ends])
+        target.ask("dismiss")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_without_a_record_nothing_begins(self):
+        """A full disk: attach, update and match are refused with the reason; what runs is ended all the same."""
+        disk = self.small_disk(16)
+        audit = disk.directory + "/audit.jsonl"
+        daemon = self.daemon = self.start_daemon(options=["--audit-log", audit])
+        target, other = self.start_target(script="steady.py"), self.start_target(script="steady.py")
+        session = self.attach(target, *STEP, "--delay", "1us")
+        # To the brim: the log's own last page too.
+        with open(audit, "a") as file:
+            file.write(" " * (-os.path.getsize(audit) % 4096))
+        disk.fill()
+        before = os.path.getsize(audit)
+        self.assert_refused(daemon.ctl("attach", "--pid", other.pid, *STEP), LIMIT, audit, "No space left",
+                            "nothing is attached")
+        self.assert_refused(daemon.ctl("update", session.id, "--delay", "5us"), LIMIT, "No space left")
+        self.assert_refused(daemon.ctl("match", "--pid", other.pid, *STEP), LIMIT, "No space left")
+        self.assertEqual(os.path.getsize(audit), before)  # no half line
+        self.assertEqual(traces.locks(other.pid), [])
+        target.ask("call", "step", 3)
+        last = session.finish()
+        self.assertEqual([row["calls"] for row in last["targets"]], [3])
+        self.assert_clean_proof(last)
+        self.assertIn("event=audit_failed", daemon.log)
+        disk.make_room()
+        self.assert_clean_proof(self.attach(other, *STEP).finish())  # room again
+        for one in (target, other):
+            self.assert_nothing_left(one)
+            self.assert_ends_well(one)
+
+    def test_logrotate(self):
+        """The real tool, on the file that is installed; only the path and the pid are others."""
+        self.start(OPERATOR)
+        target = self.start_target(script="steady.py")
+        self.attach(target, *STEP).finish()
+        with open(REPO / "deploy/sbump.logrotate") as file:
+            rules = file.read().replace("/var/log/sbump/audit.jsonl", self.audit)
+        rules = re.sub("systemctl kill .*", "kill -HUP %d" % self.daemon.pid, rules)
+        subprocess.run(["/usr/sbin/logrotate", "--force", "--state", self.scratch + "/state",
+                        self.write("rotate", rules)], check=True)
+        self.eventually(lambda: "event=reloaded" in self.daemon.log, 5, "the reload")
+        self.assertEqual(mode_of(self.audit), 0o600)
+        self.attach(target, *STEP).finish()
+        # Ctrl-C is a request to detach.
+        self.assertCountEqual([record["event"] for record in self.records()], ["attach", "detach", "end"])
+        with open(self.audit + ".1") as file:
+            self.assertCountEqual([json.loads(line)["event"] for line in file], ["attach", "detach", "end"])
+        self.assert_ends_well(target)
+
+    def test_a_log_that_others_can_write_is_no_log(self):
+        for name, make in (("open.jsonl", lambda path: os.chmod(path, 0o666)),
+                           ("theirs.jsonl", lambda path: os.chown(path, ALICE, -1))):
+            audit = self.write(name, "")
+            make(audit)
+            daemon = self.start_daemon(wait=False, options=["--audit-log", audit])
+            self.assertEqual(daemon.child.wait(), BAD_POLICY, daemon.log)
+            self.assertIn(audit, daemon.log)
+        os.symlink("/etc/passwd", self.scratch + "/link")
+        daemon = self.start_daemon(wait=False, options=["--audit-log", self.scratch + "/link"])
+        self.assertEqual(daemon.child.wait(), BAD_POLICY, daemon.log)
+
+
+if __name__ == "__main__":
+    main()

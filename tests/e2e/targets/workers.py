@@ -1,0 +1,144 @@
+"""A service with workers: processes that it forks, spawns or executes, each of which counts its own calls."""
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+
+from protocol import serve
+
+calls = 0
+
+
+def step(x):
+    global calls
+    calls += 1
+    return x + 1
+
+
+def work(n):
+    return sum(step(i) for i in range(n))
+
+
+# ---- What a worker answers, over a pipe: its pid first, then an answer and its count for each number ----
+
+def worker(read, write):
+    with os.fdopen(read) as orders, os.fdopen(write, "w") as answers:
+        answers.write(json.dumps(os.getpid()) + "\n")
+        answers.flush()
+        for line in orders:
+            answers.write(json.dumps([work(int(line)), calls]) + "\n")
+            answers.flush()
+
+
+class Worker:
+    def __init__(self, start):
+        orders, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        self._end = start(orders, answers, (self._to, self._from))
+        os.close(orders)
+        os.close(answers)
+        self._from = os.fdopen(self._from)
+        self.pid = json.loads(self._from.readline())
+
+    def ask(self, n):
+        os.write(self._to, b"%d\n" % n)
+        return json.loads(self._from.readline())
+
+    def end(self):
+        os.close(self._to)
+        self._from.close()
+        return self._end()
+
+
+def forked(orders, answers, ours, at_once=0):
+    """One that calls `step` so many times before anything else."""
+    child = os.fork()
+    if child == 0:
+        for i in range(at_once):
+            step(i)
+        status = 1
+        try:
+            for fd in ours:
+                os.close(fd)
+            for other in workers:
+                os.close(other._to)
+            worker(orders, answers)
+            status = 0
+        finally:
+            os._exit(status)
+    return lambda: os.waitpid(child, 0)[1]
+
+
+def executed(orders, answers, ours):
+    command = [sys.executable, os.path.abspath(__file__), "worker", str(orders), str(answers)]
+    child = subprocess.Popen(shell_of + command, pass_fds=(orders, answers))
+    return child.wait
+
+
+def multiprocessed(method):
+    def start(orders, answers, ours):
+        context = multiprocessing.get_context(method)
+        for fd in (orders, answers):
+            os.set_inheritable(fd, True)
+        child = context.Process(target=worker_of_multiprocessing, args=(
+            multiprocessing.reduction.DupFd(orders), multiprocessing.reduction.DupFd(answers)))
+        child.start()
+
+        def end():
+            child.join()
+            return child.exitcode
+        return end
+    return start
+
+
+def worker_of_multiprocessing(orders, answers):
+    worker(orders.detach(), answers.detach())
+
+
+def forked_eagerly(orders, answers, ours):
+    return forked(orders, answers, ours, at_once=100)
+
+
+starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed, "spawn": multiprocessed("spawn"),
+          "forkserver": multiprocessed("forkserver")}
+workers = []
+shell_of = []
+
+
+def hire(kind, count):
+    """Starts so many workers: their pids."""
+    new = []
+    for _ in range(count):
+        new.append(Worker(starts[kind]))
+        workers.append(new[-1])
+    return [one.pid for one in new]
+
+
+def order(n):
+    """Each worker's answer, and the calls that it has made in all."""
+    return {str(one.pid): one.ask(n) for one in workers}
+
+
+def dismiss():
+    statuses = [one.end() for one in workers]
+    workers.clear()
+    return statuses
+
+
+def through_a_shell():
+    """Workers that are executed from now on are children of a shell, not of this process."""
+    shell_of[:] = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]
+
+
+def become(*arguments):
+    """This very process runs another program."""
+    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), *arguments])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["worker"]:
+        worker(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        serve({"work": work, "hire": hire, "order": order, "dismiss": dismiss, "through_a_shell": through_a_shell,
+               "become": become, "calls": lambda: calls})
