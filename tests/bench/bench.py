@@ -21,6 +21,9 @@ from harness.target import Target  # noqa: E402
 
 F_ONLY = ("--target", "*/target.py:f")
 DOSES = [("2us", 2_000), ("10us", 10_000), ("100us", 100_000), ("1ms", 1_000_000)]
+SLEEPS = [("1ms", 1_000_000, 0.10), ("50ms", 50_000_000, 0.01)]  # and how far off the median may be
+MANY_TARGETS = 1000
+POOL_SECONDS = 5
 
 
 @contextlib.contextmanager
@@ -109,6 +112,40 @@ def doses(daemon, target, quick):
                           abs(off_ns) <= allowed_ns,
                           "%+.0f ns; p99 %.2f us" % (off_ns, sorted(with_dose)[int(len(with_dose) * 0.99)] / 1000)))
     return result
+
+
+def sleeps(daemon, target, quick):
+    """The same for a thread that is held: with what of them had to spin."""
+    plain = target.ask("single_calls", 2000)
+    result = []
+    for text, requested_ns, share in SLEEPS:
+        calls = max(20, 1_000_000_000 // requested_ns // (4 if quick else 1))
+        with attached(daemon, target, "--mode", "sleep", "--delay", text) as session:
+            with_dose = target.ask("single_calls", calls)
+        spun = sum(one["count"] for one in session.updates[-1]["skipped"])
+        seen_ns = median(with_dose) - median(plain)
+        result.append(Row("delay of %s with --mode sleep" % text, "%.2f us" % (seen_ns / 1000),
+                          "within %.0f %%" % (share * 100), abs(seen_ns - requested_ns) <= share * requested_ns,
+                          "p99 %.2f us; %d of %d spun" % (sorted(with_dose)[int(calls * 0.99)] / 1000, spun, calls)))
+    return result
+
+
+def hit_cost_beside_many(daemon, target, rounds):
+    """What a call of f costs, armed alone and beside many others, by turns."""
+    target.ask("generate", MANY_TARGETS)
+    alone, beside = [], []
+    for _ in range(rounds):
+        with attached(daemon, target, "--delay", "0"):
+            alone += target.ask("batches", 20, 2000)["f"]
+        with attached(daemon, target, "--delay", "0", "--target", "generated.py:*") as session:
+            target.ask("call_generated")
+            beside += target.ask("batches", 20, 2000)["f"]
+    hit = sum(row["calls"] != 0 for row in session.updates[-1]["targets"])
+    if hit <= MANY_TARGETS:
+        raise AssertionError("%d targets were hit" % hit)
+    ratio, ratio_min = median(beside) / median(alone), min(beside) / min(alone)
+    return [Row("a hit beside %d other targets that are armed" % MANY_TARGETS, "%.3fx" % ratio, "at most 1.10x",
+                min(ratio, ratio_min) <= 1.10, "minima %.3fx" % ratio_min)]
 
 
 def attach_times(daemon, python, rounds):
@@ -225,26 +262,28 @@ def idle_cost(python, seconds):
             Row("daemon with one session: memory", "%.0f MB" % rss, "under 60 MB", rss < 60)]
 
 
-def many_processes(daemon, python, count):
-    targets = [Target(python, HERE / "target.py") for _ in range(count)]
-    try:
-        begin = time.monotonic()
-        sessions = [Session(daemon, "--pid", target.pid, *F_ONLY) for target in targets]
-        for session in sessions:
-            session.wait_active(60)
-        active = time.monotonic() - begin
-        begin = time.monotonic()
-        answer = daemon.ctl("detach", "--all", seconds=120)
-        if answer.code != 0:
-            raise AssertionError(answer)
-        for session in sessions:
-            session.wait_end(60)
-        gone = time.monotonic() - begin
-    finally:
-        for target in targets:
-            target.kill()
-    name = "%d process%s at once" % (count, "" if count == 1 else "es")
-    return [Row(name + ": all ACTIVE", "%.2f s" % active), Row(name + ": all detached and proven", "%.2f s" % gone)]
+def fork_pool(python, count, aim_active_s):
+    """A service that forks its workers under a session that follows them."""
+    daemon = Daemon()
+    with contextlib.closing(Closable(daemon)), started(python) as target:
+        with attached(daemon, target, "--children", "--max-processes", count + 1, "--delay", "10us") as session:
+            begin = time.monotonic()
+            target.ask("fork_pool", count)
+            session.wait_for(lambda update: [one["state"] for one in update["processes"]].count("ACTIVE") > count, 60)
+            active_s = time.monotonic() - begin
+            pids = [daemon.pid, *traces.children(daemon.pid)]
+            before = sum(map(cpu_seconds, pids))
+            time.sleep(POOL_SECONDS)
+            share = (sum(map(cpu_seconds, pids)) - before) / POOL_SECONDS
+            rss = rss_mb(daemon.pid)
+            begin = time.monotonic()
+        gone_s = time.monotonic() - begin
+        target.ask("end_pool")
+    name = "a pool of %d workers that are forked at once: " % count
+    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s, active_s <= aim_active_s),
+            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5),
+            Row(name + "processor", "%.2f %% of a core" % (share * 100), "under 5 %", share < 0.05),
+            Row(name + "memory", "%.0f MB" % rss, "under 100 MB", rss < 100)]
 
 
 def measure(daemon, interpreter, quick):
@@ -253,6 +292,8 @@ def measure(daemon, interpreter, quick):
     with started(python) as target:
         rows += rows_of_call_costs(*call_costs(daemon, target, rounds))
         rows += doses(daemon, target, quick)
+        rows += sleeps(daemon, target, quick)
+        rows += hit_cost_beside_many(daemon, target, rounds)
     rows += attach_times(daemon, python, rounds)
     rows += import_cost(daemon, python, 2 if quick else 5)
     rows += other_process(daemon, python, rounds)
@@ -303,7 +344,7 @@ def main():
         newest = found[-1]
         rows = idle_cost(newest, 3 if options.quick else 10)
         rows += [Row("daemon that had all the sessions above: memory", "%.0f MB" % rss_mb(daemon.pid))]
-        rows += many_processes(daemon, newest, 1) + many_processes(daemon, newest, 64)
+        rows += fork_pool(newest, 16, 2) + fork_pool(newest, 64, 8)
         everything.append(("The daemon (targets: CPython %s)" % ".".join(map(str, newest.version)), rows))
         print("\n" + table(*everything[-1]), flush=True)
     finally:

@@ -5,6 +5,8 @@ doing), in nanoseconds per call, loop included.
 """
 import gc
 import itertools
+import os
+import signal
 import sys
 import time
 import types
@@ -92,6 +94,44 @@ def grow(code_objects):
     return count_code_objects()
 
 
+def generate(functions):
+    """A module of so many functions, which have run."""
+    module = types.ModuleType("generated")
+    lines = ["def generated_%d(x):\n    return x + %d\n" % (i, i) for i in range(functions)]
+    exec(compile("".join(lines), "generated.py", "exec"), module.__dict__)
+    sys.modules["generated"] = module
+    for _ in range(20):
+        call_generated()
+
+
+def call_generated():
+    for name, function in vars(sys.modules["generated"]).items():
+        if name.startswith("generated_"):
+            function(1)
+
+
+pool = []
+
+
+def fork_pool(workers):
+    """Each of which calls f at leisure, until it is killed or left alone."""
+    parent = os.getpid()
+    for _ in range(workers):
+        pid = os.fork()
+        if pid == 0:
+            while os.getppid() == parent:
+                run(1)
+            os._exit(0)
+        pool.append(pid)
+
+
+def end_pool():
+    for pid in pool:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pool:
+        os.waitpid(pid, 0)
+
+
 def count_code_objects():
     seen, todo = set(), [o.__code__ for o in gc.get_objects() if isinstance(o, types.FunctionType)]
     while todo:
@@ -116,4 +156,5 @@ def run(seconds):
 if __name__ == "__main__":
     batches(3, 3000)  # warm: specialised as code that has run for long
     serve({"batches": batches, "single_calls": single_calls, "import_modules": import_modules, "grow": grow,
-           "run": run})
+           "run": run, "generate": generate, "call_generated": call_generated, "fork_pool": fork_pool,
+           "end_pool": end_pool})

@@ -2,19 +2,15 @@
 // byte or a pointer to another place. The walk must end in time, and give what the readers vouch
 // for.
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 
 #include "daemon/base/clock.h"
 #include "daemon/cpython/heap_walk.h"
 #include "tests/fakes/fake_python.h"
+#include "tests/fuzz/require.h"
 
 namespace sbump {
 namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // Where objects lie: [begin, end).
 struct Scene {
@@ -63,7 +59,7 @@ void Damage(Scene& scene, const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint64_t kLimitNs = 20'000'000;
   if (size < 1 || size > 4096) return 0;
-  sbump::Scene scene(8 + data[0] % 6);
+  sbump::Scene scene(8 + data[0] % 8);
   sbump::Damage(scene, data + 1, size - 1);
   const uint64_t begin_ns = sbump::MonotonicNs();
   const auto walk =

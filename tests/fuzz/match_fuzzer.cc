@@ -2,7 +2,6 @@
 // where an invariant breaks. The first byte picks what the rest is read as.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,14 +15,13 @@
 #include "daemon/match/target_file.h"
 #include "daemon/match/target_list.h"
 #include "daemon/match/utf8.h"
+#include "tests/fuzz/one_of.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using sbump::Glob;
-
-void Require(bool held) {
-  if (!held) std::abort();
-}
+using sbump::Require;
 
 // Pattern and text are parted by the first newline.
 void FuzzGlob(std::string_view input) {
@@ -85,20 +83,10 @@ void FuzzTargetFile(std::string_view input) {
   FuzzPatterns(std::move(result.patterns), std::string(input.substr(0, input.size() / 2)));
 }
 
+constexpr sbump::Trial kTrials[] = {FuzzGlob, FuzzDuration, FuzzTargetFile};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
-  const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 3) {
-    case 0:
-      FuzzGlob(input);
-      break;
-    case 1:
-      FuzzDuration(input);
-      break;
-    default:
-      FuzzTargetFile(input);
-  }
-  return 0;
+  return sbump::TryOneOf(kTrials, data, size);
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include "daemon/cpython/sites.h"
 #include "tests/cpython/fake_elf.h"
+#include "tests/fuzz/require.h"
 
 namespace sbump {
 namespace {
@@ -29,10 +29,6 @@ void AddTable(FakeElf& fake, const Layout& layout, uint64_t resume, uint64_t ins
   }
 }
 
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
 void Study(const ElfFile& elf, const Layout& layout) {
   if (const auto version = FindPythonVersion(elf); version.ok()) Require(version->major <= 3);
   if (const auto site = FindArgumentSite(elf, FakeElf::kText); site.ok()) {
@@ -50,7 +46,7 @@ void Study(const ElfFile& elf, const Layout& layout) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using sbump::FakeElf;
   if (size <= sbump::kHeader || size > sbump::kMaxText) return 0;
-  const sbump::Layout* layout = sbump::FindLayout({.major = 3, .minor = 8 + data[0] % 6});
+  const sbump::Layout* layout = sbump::FindLayout({.major = 3, .minor = 8 + data[0] % 8});
   sbump::Require(layout != nullptr);
   FakeElf fake;
   fake.PutCode(FakeElf::kText + 0x10200, {0xC3});

@@ -1,0 +1,106 @@
+"""Random trouble and kill points on each interpreter; see tests/chaos/run."""
+import argparse
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
+
+from harness import interpreters  # noqa: E402
+import report  # noqa: E402
+from kill_points import KillPoints  # noqa: E402
+from ledger import Ledger  # noqa: E402
+from upheaval import Upheaval  # noqa: E402
+from world import World  # noqa: E402
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="tests/chaos/run")
+    parser.add_argument("--minutes", type=float, default=3)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--python", action="append", default=[])
+    parser.add_argument("--kill-points", type=int, default=300)
+    parser.add_argument("--markdown")
+    return parser.parse_args()
+
+
+def pythons(paths):
+    chosen = [one for one in interpreters.supported() if one.path in paths] if paths else \
+        interpreters.one_per_mechanism()
+    if not chosen or len(chosen) < len(paths):
+        sys.exit("tests/chaos: of %s only %s are supported interpreters" % (paths, chosen))
+    return chosen
+
+
+class Trial:
+    """One interpreter. A world in which something was found is left, and another made."""
+
+    def __init__(self, python, seed):
+        self.ledger = Ledger(python, seed)
+        self.chance = random.Random("%d %s" % (seed, python.name))
+        self.world = None
+
+    def run(self, kill_points, seconds):
+        end = time.monotonic() + seconds
+        try:
+            # A sixth of the time for what comes at random, and what is left over.
+            self._in_worlds(lambda: self._kill(kill_points, end - seconds / 6), end - seconds / 6)
+            self._in_worlds(lambda: Upheaval(self.world, self.chance, self.ledger).run(end), end)
+        finally:
+            self._leave_world()
+            self.ledger.close()
+        return self.ledger
+
+    def _kill(self, kill_points, deadline):
+        left = kill_points - sum(self.ledger.kills.values())
+        if left > 0:
+            KillPoints(self.world, self.chance, self.ledger).run(left, deadline)
+
+    def _in_worlds(self, work, end):
+        """Until it comes to its end without a finding."""
+        while True:
+            if self.world is None or self.ledger.needs_new_world:
+                self._leave_world()
+                self.ledger.needs_new_world = False
+                self.world = World(self.ledger.python, tempfile.mkdtemp(prefix="sbump-chaos-", dir="/tmp"))
+            work()
+            if not self.ledger.needs_new_world or time.monotonic() > end or len(self.ledger.findings) > 20:
+                return
+
+    def _leave_world(self):
+        if self.world is not None:
+            directory, world, self.world = self.world.directory, self.world, None
+            try:
+                world.clean_up()
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def main():
+    # A shell that puts us into the background has it ignored, and so would the clients be that we interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    options = arguments()
+    seed = random.randrange(1 << 31) if options.seed is None else options.seed
+    chosen = pythons(options.python)
+    print("seed %d; %s" % (seed, ", ".join(one.name for one in chosen)), flush=True)
+    end = time.monotonic() + 60 * options.minutes
+    ledgers = []
+    for number, python in enumerate(chosen):
+        seconds = (end - time.monotonic()) / (len(chosen) - number)
+        ledgers.append(Trial(python, seed).run(options.kill_points, seconds))
+        print(ledgers[-1].summary(), flush=True)
+    if options.markdown:
+        pathlib.Path(options.markdown).write_text(report.markdown(ledgers, seed), encoding="utf-8")
+    tried = all(ledger.kills for ledger in ledgers)
+    harm = sum(len(ledger.findings) for ledger in ledgers)
+    print("harm found: %d" % harm if tried else "on some interpreter nothing was tried")
+    sys.exit(0 if tried and harm == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Is the target unharmed? By what it and the kernel say, never by the daemon's word. Each finding is a sentence."""
+import time
+
+from harness import traces
+from harness.child import Timeout
+
+PATIENCE_SECONDS = 2      # until probes, holds and stops of a dead daemon are gone
+ANSWER_SECONDS = 30       # a target that hangs does not answer
+# What a once-armed function may cost until a daemon comes back, per call: shared/design in words, "what stays behind".
+ARMED_NS = 35             # CPython 3.12 and later
+SPREAD, SPREAD_NS = 1.35, 6  # two measurements of the same thing on a busy machine
+
+
+class Judge:
+    def __init__(self, world):
+        self.world = world
+        self.findings = []
+        self.breakpoints_left = 0
+
+    def after_death(self, keepers, keeper_was_killed):
+        """The daemon is dead and no other has come."""
+        pid = self.world.target.pid
+        self._holds(lambda: not any(traces.runs(keeper) for keeper in keepers), "the keeper of the probes outlives it")
+        self._holds(lambda: not traces.trouble_of_threads(pid), lambda: "threads: %s" % traces.trouble_of_threads(pid))
+        self._holds(lambda: not traces.stuck_threads(pid), lambda: "threads in state D: %s" % traces.stuck_threads(pid))
+        text_is_whole = _eventually(lambda: not traces.changed_text(pid), 0.2 if keeper_was_killed else PATIENCE_SECONDS)
+        if keeper_was_killed and not text_is_whole:
+            self.breakpoints_left += 1
+        elif not text_is_whole:
+            self._find("text changed: %s" % traces.changed_text(pid))
+        self._target(ARMED_NS if self.world.python.version >= (3, 12) else 0, text_is_whole)
+
+    def after_return(self):
+        """The next daemon serves, or this one lives on and has no session."""
+        world, pid = self.world, self.world.target.pid
+        self._holds(lambda: not traces.changed_text(pid), lambda: "text changed: %s" % traces.changed_text(pid))
+        self._holds(lambda: not traces.trouble_of_threads(pid), lambda: "threads: %s" % traces.trouble_of_threads(pid))
+        self._holds(lambda: not traces.stuck_threads(pid), lambda: "threads in state D: %s" % traces.stuck_threads(pid))
+        self._holds(lambda: not world.daemon.journals(), lambda: "journals: %s" % world.daemon.journals())
+        self._holds(lambda: not traces.held_locks(pid), lambda: "locks: %s" % traces.held_locks(pid))
+        self._holds(lambda: not traces.kernel_objects(world.daemon.pid),
+                    lambda: "kernel objects: %s" % traces.kernel_objects(world.daemon.pid))
+        if "event=recovery_failed" in world.daemon.log or "event=journal_broken" in world.daemon.log:
+            self._find("recovery: %s" % world.daemon.log[-1500:])
+        self._target(0, True)
+        self._ask(lambda: self._is_disarmed())
+
+    def turmoil(self):
+        """The answer to the turmoil that was going on."""
+        def look():
+            result = self.world.target.answer(ANSWER_SECONDS)
+            for difference in result["differs"]:
+                self._find("the target's answer: %s" % difference)
+        self._ask(look)
+
+    def _target(self, more_ns, judge_speed):
+        def look():
+            answers = self.world.target.ask("answers", seconds=ANSWER_SECONDS)
+            if answers != self.world.reference:
+                self._find("wrong answers: %r" % answers)
+            before = self.world.target.ask("computed", seconds=ANSWER_SECONDS)
+            if not _eventually(lambda: self.world.target.ask("computed", seconds=ANSWER_SECONDS) > before,
+                               PATIENCE_SECONDS):
+                self._find("its threads compute no more")
+            if judge_speed:
+                self._speed(more_ns)
+        self._ask(look)
+
+    def _speed(self, more_ns):
+        step, aside = self.world.base_ns
+        limits = [step * SPREAD + SPREAD_NS + more_ns, aside * SPREAD + SPREAD_NS]
+        best = [float("inf")] * 2
+        for _ in range(20):
+            best = [min(pair) for pair in zip(best, self.world.target.ask("speed", seconds=ANSWER_SECONDS))]
+            if best[0] <= limits[0] and best[1] <= limits[1]:
+                return
+            time.sleep(0.05)
+        self._find("ns per call: %s, before any attach: %s" % (best, self.world.base_ns))
+
+    def _is_disarmed(self):
+        target = self.world.target
+        if not target.ask("settle", seconds=ANSWER_SECONDS):
+            self._find("wrong answer of settle")
+        # No session asks for tools.py: there the marks are those of CPython's own tools.
+        armed = [name for name in target.ask("armed_code") if "/tools.py:" not in name]
+        if armed:
+            self._find("armed still: %s" % armed)
+
+    def _ask(self, look):
+        if not self.world.target.alive():
+            return self._find("the target is dead: status %s" % self.world.target.child.process.returncode)
+        try:
+            look()
+        except (Timeout, AssertionError, OSError) as error:
+            self._find("%s: %s" % (type(error).__name__, error))
+
+    def _holds(self, condition, sentence):
+        if not _eventually(condition, PATIENCE_SECONDS):
+            self._find(sentence if isinstance(sentence, str) else sentence())
+
+    def _find(self, sentence):
+        if sentence not in self.findings:
+            self.findings.append(sentence)
+
+
+def _eventually(holds, seconds):
+    limit = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,45 @@
+"""The tables of docs/reliability.md, from what was tried."""
+import datetime
+import os
+import platform
+import sys
+
+from kill_points import PHASES
+
+
+def markdown(ledgers, seed):
+    lines = ["%s, %d processors, Linux %s, %s; seed %d; `tests/chaos/run %s`." % (
+        _processor(), os.cpu_count(), platform.release(), datetime.date.today(), seed,
+        " ".join(one for one in sys.argv[1:] if not one.startswith("/"))), ""]
+    phases = [(phase, lambda one, phase=phase: _points(one, phase)) for phase in PHASES]
+    lines += _table("killed (-9) in", ledgers, phases + [
+        ("**all points**", lambda one: sum(one.kills.values())),
+        ("with the keeper of the probes, or that alone", lambda one: one.both),
+        ("of these: the kernel left a breakpoint, the next daemon took it", lambda one: one.breakpoints_left),
+        ("**harm found**", lambda one: sum(name.startswith("kill") for _, name, _ in one.findings))])
+    names = sorted({name for ledger in ledgers for name in ledger.upheavals})
+    lines += [""] + _table("sessions with", ledgers, [
+        (name, lambda one, name=name: one.upheavals[name]) for name in names] + [
+        ("**harm found**", lambda one: sum(not name.startswith("kill") for _, name, _ in one.findings)),
+        ("minutes in all", lambda one: "%.1f" % one.minutes)])
+    for ledger in ledgers:
+        for step, name, finding in ledger.findings:
+            lines.append("\n- CPython %s, step %d (%s): %s" % (ledger.python.name, step, name, finding.splitlines()[-1]))
+    return "\n".join(lines) + "\n"
+
+
+def _points(ledger, phase):
+    if ledger.kills[phase] == 0:
+        return ""
+    return "%d (%d different)" % (ledger.kills[phase], len(ledger.distinct[phase]))
+
+
+def _table(title, ledgers, rows):
+    heads = ["CPython " + one.python.name.replace("_debian", " (Debian)") for one in ledgers]
+    lines = ["| %s | %s |" % (title, " | ".join(heads)), "|---" * (len(ledgers) + 1) + "|"]
+    return lines + ["| %s | %s |" % (name, " | ".join(str(figure(one)) for one in ledgers)) for name, figure in rows]
+
+
+def _processor():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())

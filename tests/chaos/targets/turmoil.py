@@ -1,0 +1,227 @@
+"""A process that does at random what processes do, while its threads compute the same answers again and again.
+
+Runs on CPython 3.8 to 3.15. What it computes comes from tests/e2e/targets.
+"""
+import ctypes
+import gc
+import importlib
+import os
+import random
+import resource
+import subprocess
+import sys
+import threading
+import time
+
+import births
+import calls
+import tools
+from protocol import serve
+
+MODULES = ["colorsys", "textwrap", "fractions", "shlex", "sched", "quopri", "calendar", "html"]
+MB = 1 << 20
+
+
+def step(x):
+    return x + 1
+
+
+def aside(x):
+    return x + 2
+
+
+class Workers:
+    """Compute and compare in the background; `with workers.paused():` keeps them still for a moment."""
+
+    def __init__(self, count):
+        self.answer = calls.work(3)
+        self.computed = 0
+        self.wrong = 0
+        self.ended = False
+        self.may_run = threading.Event()
+        self.may_run.set()
+        self.turns = [threading.Lock() for _ in range(count)]
+        for turn in self.turns:
+            threading.Thread(target=self._compute, args=(turn,), daemon=True).start()
+
+    def _compute(self, turn):
+        while not self.ended:
+            self.may_run.wait()
+            with turn:
+                self.wrong += calls.work(3) != self.answer
+                self.computed += 1
+                step(self.computed)
+
+    def __enter__(self):
+        self.may_run.clear()
+        for turn in self.turns:
+            turn.acquire()
+
+    def __exit__(self, *error):
+        for turn in self.turns:
+            turn.release()
+        self.may_run.set()
+
+
+workers = None
+
+
+# ---- Deeds: each returns something that never changes ----
+
+def imports(chance):
+    name = chance.choice(MODULES)
+    sys.modules.pop(name, None)
+    return importlib.import_module(name).__name__ == name
+
+
+def forks(chance):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(0 if gives_birth(None) and sum(calls.add(i) for i in range(50)) == 1275 else 1)
+        finally:
+            os._exit(2)
+    return os.waitpid(pid, 0)[1]
+
+
+def executes(chance):
+    return subprocess.run([sys.executable, "-I", "-S", "-c", "print(6 * 7)"], stdout=subprocess.PIPE,
+                          check=True).stdout.strip() == b"42"
+
+
+def gives_birth(chance):
+    number = 0 if chance is None else chance.randrange(1000)
+    return births.born("born_%d.py" % number, 20)
+
+
+def forgets(chance):
+    """Code objects that live for a moment, by the hundred."""
+    births.churn(0.02, 1)
+    return gc.collect() >= 0
+
+
+def is_traced(chance):
+    return tools.settrace(20)
+
+
+def is_profiled(chance):
+    return tools.setprofile(20) + tools.profile(20)
+
+
+def is_monitored(chance):
+    if sys.version_info < (3, 12):
+        return 0
+    tools.watch("LINE", False)
+    try:
+        tools.work(5)
+    finally:
+        tools.unwatch()
+    return tools.work(5)
+
+
+def runs_out_of_memory(chance):
+    """Each allocation fails at some time, and calls go on meanwhile."""
+    with workers:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        hoard, failed, total = [], False, 0
+        resource.setrlimit(resource.RLIMIT_AS, (used + 8 * MB, before[1]))
+        try:
+            for i in range(64):
+                hoard.append(bytearray(MB))
+                total = calls.add(i)
+        except MemoryError:
+            failed = True
+            total = calls.add(62)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        return [failed, total]
+
+
+def starts_threads(chance):
+    return calls.run(2, 4)
+
+
+DEEDS = [imports, forks, executes, gives_birth, forgets, runs_out_of_memory, starts_threads]
+# From 3.12 on these write what sbump writes, too: often enough without them, that it is alone with its marks.
+TOOLS = [is_traced, is_profiled, is_monitored]
+first = {}
+
+
+def turmoil(seed, seconds):
+    """Deeds at random for so long. Those whose result was not what it was the first time, and what was done."""
+    chance = random.Random(seed)
+    end = time.monotonic() + seconds
+    deeds = DEEDS + TOOLS if chance.random() < 0.5 else DEEDS
+    done, differs = {}, []
+    while True:
+        deed = chance.choice(deeds)
+        result = deed(chance)
+        if result != first[deed.__name__]:
+            differs.append("%s: %r instead of %r" % (deed.__name__, result, first[deed.__name__]))
+        done[deed.__name__] = done.get(deed.__name__, 0) + 1
+        if time.monotonic() > end:
+            return {"differs": differs, "done": done}
+
+
+def prepare(threads):
+    """Before anything is attached: what every deed and answer must be from then on."""
+    global workers
+    workers = Workers(threads)
+    for deed in DEEDS + TOOLS:
+        first[deed.__name__] = deed(random.Random(0))
+    return answers()
+
+
+def answers():
+    """Checksums that never change, and how often a thread computed another one."""
+    every = [calls.run(5, 2), births.born("born_answers.py", 10), tools.work(10), gives_birth(None)]
+    return {"checksums": every, "wrong": workers.wrong}
+
+
+def computed():
+    return workers.computed
+
+
+def ns_per_call(function):
+    """By this thread's own clock: what others do on the machine is not in it. The lower quartile of many batches, and not
+    the best one: in a virtual machine that clock can leave out a part of one (seen: 19 ns a call instead of 65)."""
+    batches = []
+    for _ in range(60):
+        begin = time.thread_time_ns()
+        for i in range(200):
+            function(i)
+        batches.append(time.thread_time_ns() - begin)
+    return sorted(batches)[len(batches) // 4] / 200
+
+
+def speed():
+    with workers:
+        return [ns_per_call(step), ns_per_call(aside)]
+
+
+def settle():
+    """Calls what CPython's own tools have marked: on 3.12 and later their marks go at the next call."""
+    with workers:
+        tools.work(3), calls.work(3), births.born("born_answers.py", 1), ns_per_call(step), ns_per_call(aside)
+    return gives_birth(None) == first["gives_birth"]
+
+
+def execute(status):
+    """The next program in this process."""
+    os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "raise SystemExit(%d)" % status])
+
+
+def leave(status):
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    ctypes.CDLL(None).prctl(1, 9)  # its own children have a parent that ends with the test
+    sys.setswitchinterval(0.0005)
+    try:
+        serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed,
+               "settle": settle, "execute": execute, "leave": leave})
+    finally:
+        if workers:
+            workers.ended = True

@@ -1,0 +1,200 @@
+"""Sessions in which anything may happen, and how they end."""
+import signal
+import time
+
+from harness import traces
+from judge import Judge
+from world import SECONDS, TARGETS, kill
+
+
+class Upheaval:
+    def __init__(self, world, chance, ledger):
+        self.world, self.chance, self.ledger = world, chance, ledger
+        self.moves = [self.update_delay, self.update_targets, self.stop_target, self.stop_daemon, self.stop_client,
+                      self.fill_disk, self.ask_about_it, self.wait]
+        self.ends = [self.detach, self.detach, self.kill_client, self.kill_daemon, self.kill_daemon_and_keeper,
+                     self.kill_keeper, self.stop_daemon_service, self.starve, self.target_exits, self.target_executes,
+                     self.attach_on_full_disk]
+
+    def run(self, deadline):
+        while time.monotonic() < deadline and not self.ledger.needs_new_world:
+            self.one()
+
+    def one(self):
+        end = self.chance.choice(self.ends)
+        moves = self.chance.choices(self.moves, k=self.chance.randrange(4))
+        self.judge = Judge(self.world)
+        name = " + ".join([move.__name__ for move in moves] + [end.__name__])
+        with self.ledger.step(name, self.judge):
+            self.ledger.upheavals[end.__name__] += 1
+            self.world.target.send("turmoil", self.chance.randrange(1 << 30), self.chance.uniform(0.1, 1))
+            self.turmoil_runs = True
+            if end not in (self.starve, self.attach_on_full_disk):
+                self.begin()
+                for move in moves:
+                    self.ledger.upheavals[move.__name__] += 1
+                    move()
+            end()
+            self.come_to_rest()
+
+    def begin(self):
+        session = self.world.start_session("--delay", self.chance.choice(["0", "1us", "50us", "1ms"]),
+                                           "--interval", self.chance.choice(["50ms", "1s"]))
+        if self.chance.random() < 0.5:
+            session.wait_active(SECONDS)
+
+    def come_to_rest(self):
+        """No session, a daemon, and a target: what is always true then."""
+        world = self.world
+        if world.session is not None:
+            world.session.child.send_signal(signal.SIGCONT)
+        if self.turmoil_runs:
+            self.judge.turmoil()
+        if not world.is_daemon_alive():
+            world.put_away_daemon()
+            world.start_daemon()
+        self.judge.after_return()
+
+    # ---- In the session ----
+
+    def update_delay(self):
+        self.ctl("update", "--pid", self.world.target.pid, "--delay", self.chance.choice(["0", "5us", "500us"]))
+
+    def update_targets(self):
+        some = self.chance.choice([TARGETS[2:], ("--target", "*/calls.py:add"), ("--target", "*:step"), TARGETS])
+        self.ctl("update", "--pid", self.world.target.pid, *some)
+
+    def stop_target(self):
+        self.stop(self.world.target.child, 0.5)
+
+    def stop_daemon(self):
+        """Also while the target waits for its answers."""
+        self.stop(self.world.daemon.child, 2.5)
+
+    def stop_client(self):
+        self.stop(self.world.session.child, 0.5)
+
+    def stop(self, child, at_most_seconds):
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(self.chance.uniform(0, at_most_seconds))
+        child.send_signal(signal.SIGCONT)
+
+    def fill_disk(self):
+        self.world.disk.fill()
+        try:
+            self.ctl("update", "--pid", self.world.target.pid, *TARGETS)
+            time.sleep(self.chance.uniform(0, 0.3))
+        finally:
+            self.world.disk.make_room()
+
+    def ask_about_it(self):
+        pid = self.world.target.pid
+        self.ctl(*self.chance.choice([("list",), ("doctor", "--pid", pid), ("match", "--pid", pid, *TARGETS),
+                                      ("attach", "--pid", pid, *TARGETS, "--duration", "200ms")]))
+
+    def wait(self):
+        time.sleep(self.chance.uniform(0, 0.5))
+
+    def ctl(self, *arguments):
+        """Whatever it answers: it may be too early, or too late."""
+        self.world.daemon.ctl(*arguments, seconds=SECONDS)
+
+    # ---- Its end ----
+
+    def detach(self):
+        session = self.world.session
+        session.child.send_signal(signal.SIGINT)
+        session.child.wait(SECONDS)
+        if session.updates and session.updates[-1]["state"] == "ENDED":
+            proof = session.updates[-1]["end"]["detach_proof"]
+            if proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"]:
+                self.judge.findings.append("proof of detach: %s" % proof)
+
+    def kill_client(self):
+        self.world.session.child.process.kill()
+
+    def kill_daemon(self):
+        self.die(lambda keepers: self.world.daemon.child.process.kill(), False)
+
+    def kill_daemon_and_keeper(self):
+        def both(keepers):
+            first, second = self.chance.sample([[self.world.daemon.pid], keepers], 2)
+            kill(first)
+            time.sleep(self.chance.choice([0, 0.001, 0.01]))
+            kill(second)
+        self.die(both, True)
+
+    def kill_keeper(self):
+        """The daemon ends by itself."""
+        self.die(kill, True)
+
+    def stop_daemon_service(self):
+        self.die(lambda keepers: self.world.daemon.child.send_signal(signal.SIGTERM), False)
+
+    def die(self, how, keeper_too):
+        time.sleep(self.chance.uniform(0, 0.3))
+        keepers = self.world.keepers()
+        how(keepers)
+        self.world.daemon.child.wait(SECONDS)
+        self.judge.turmoil()
+        self.turmoil_runs = False
+        self.judge.after_death(keepers, keeper_too)
+        self.ledger.both += keeper_too
+        self.ledger.breakpoints_left += self.judge.breakpoints_left
+
+    def starve(self):
+        """A stopped daemon cannot leave its target slow beyond the session's life: the kernel watches that."""
+        world = self.world
+        world.start_session("--delay", "2ms", "--ttl", "1s").wait_active(SECONDS)
+        begin = time.monotonic()
+        world.daemon.child.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(max(0, begin + 1.2 - time.monotonic()))
+            self.judge.turmoil()
+            self.turmoil_runs = False
+            slowest = world.target.ask("speed", seconds=SECONDS)[0]
+            if slowest > 100_000:
+                self.judge.findings.append("after its ttl each call takes %d ns still" % slowest)
+        finally:
+            world.daemon.child.send_signal(signal.SIGCONT)
+        world.session.child.wait(SECONDS)
+
+    def target_exits(self):
+        self.replace_target("leave", 7)
+
+    def target_executes(self):
+        """The next program in the process is no business of the session's, and lives as it likes."""
+        self.replace_target("execute", 7)
+
+    def replace_target(self, *request):
+        world = self.world
+        self.judge.turmoil()
+        self.turmoil_runs = False
+        pid, target = world.target.pid, world.target
+        target.send(*request)
+        status = target.child.wait(SECONDS)
+        if status != 7:
+            self.judge.findings.append("the target ended with %d instead of 7" % status)
+        world.session.child.wait(SECONDS)
+        limit = time.monotonic() + 5
+        while traces.locks(pid, target.start_ticks) or world.daemon.journals():
+            if time.monotonic() > limit:
+                self.judge.findings.append("left of a target that is gone: %s %s" % (
+                    traces.locks(pid, target.start_ticks), world.daemon.journals()))
+                break
+            time.sleep(0.02)
+        target.kill()
+        world.session.kill()
+        world.start_target()
+
+    def attach_on_full_disk(self):
+        """Refused; or, where it was begun in time, as any other."""
+        world = self.world
+        world.disk.fill()
+        try:
+            session = world.start_session("--delay", "1us", "--duration", "200ms")
+            session.child.wait(SECONDS)
+            if session.code == 0:
+                self.judge.findings.append("attached without room for a journal")
+        finally:
+            world.disk.make_room()

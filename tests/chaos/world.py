@@ -1,0 +1,91 @@
+"""One target for as long as it lives, and the daemons and sessions that come and go around it."""
+import os
+import pathlib
+import signal
+
+from harness import faults, traces
+from harness.daemon import Daemon
+from harness.session import Session
+from harness.target import Target
+
+HERE = pathlib.Path(__file__).resolve().parent
+# What sessions arm: calls of every kind, code that is born all the time, and one function whose speed is measured.
+TARGETS = ("--target", "*/calls.py:*", "--target", "born_*.py:*", "--target", "*/turmoil.py:step")
+SECONDS = 30  # for whatever must happen
+
+
+class World:
+    def __init__(self, python, directory):
+        self.python = python
+        self.directory = directory
+        self.disk = faults.SmallDisk(directory + "/disk", 8192)
+        self.tracer = self.session = self.target = self.daemon = None
+        self.start_target()
+        self.start_daemon()
+
+    def start_target(self):
+        self.target = Target(self.python, HERE / "targets" / "turmoil.py")
+        self.reference = self.target.ask("prepare", 2)
+        self.base_ns = [min(of_one) for of_one in zip(*(self.target.ask("speed") for _ in range(5)))]
+
+    def start_daemon(self):
+        """It undoes what the last one left."""
+        self.daemon = Daemon(state_dir=self.disk.directory)
+
+    def start_session(self, *arguments):
+        self.session = Session(self.daemon, "--pid", self.target.pid, *TARGETS, "--max-stop", "5s", *arguments)
+        return self.session
+
+    def trace(self, log, *options):
+        self.tracer = faults.strace(self.daemon, log, *options)
+
+    def keepers(self):
+        """The process that holds the daemon's probes: asked while the daemon lives."""
+        return traces.children(self.daemon.pid) if self.is_daemon_alive() else []
+
+    def is_daemon_alive(self):
+        return self.daemon.child.process.poll() is None
+
+    def describe(self):
+        """For a finding: what everybody was at."""
+        said = ["daemon: %s" % self.daemon.log[-1500:]] if self.daemon else []
+        if self.session is not None:
+            last = self.session.updates[-1:]
+            said.append("client: status %s, %d updates, last %s, %s" % (
+                self.session.code, len(self.session.updates), [one["state"] for one in last], self.session.errors))
+        for name, pid in (("daemon", self.daemon and self.daemon.pid), ("target", self.target and self.target.pid),
+                          ("client", self.session and self.session.child.pid)):
+            if pid and traces.runs(pid):
+                said.append("%s: %s" % (name, ", ".join(traces.waits_of_threads(pid))))
+        return "\n".join(said)
+
+    def untrace(self):
+        if self.tracer is not None:
+            self.tracer.process.terminate()
+            self.tracer.wait(SECONDS)
+            self.tracer = None
+
+    def put_away_daemon(self):
+        """Whatever is left of a dead daemon and its session."""
+        for child in (self.session, self.tracer, self.daemon.child):
+            if child is not None:
+                child.kill()
+        self.session = self.tracer = None
+        self.daemon.clean_up()
+
+    def clean_up(self):
+        try:
+            if self.daemon is not None:
+                self.put_away_daemon()
+            if self.target is not None:
+                self.target.kill()
+        finally:
+            self.disk.unmount()
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

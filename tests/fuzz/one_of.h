@@ -1,0 +1,26 @@
+// A fuzz target of several kinds of message: the first byte of an input picks one, the others are
+// read as it. Kinds are added at the end, so that inputs of the corpus keep their meaning.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sbump {
+
+using Trial = void (*)(std::string_view bytes);
+
+// `use` gets each message that protobuf takes.
+template <typename Message, auto use>
+void With(std::string_view bytes) {
+  Message message;
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) use(message);
+}
+
+inline int TryOneOf(std::span<const Trial> trials, const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  trials[data[0] % trials.size()]({reinterpret_cast<const char*>(data) + 1, size - 1});
+  return 0;
+}
+
+}  // namespace sbump

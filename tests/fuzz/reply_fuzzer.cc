@@ -1,0 +1,129 @@
+// What a daemon on another machine answers, as the client shows it: nothing in it may move the
+// cursor, start a line, or be wider than the terminal. The first byte picks the message; of an
+// attach, each that follows is a message of the stream: its length in a byte, then its bytes.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/findings.h"
+#include "client/json_output.h"
+#include "client/match_view.h"
+#include "client/printable.h"
+#include "client/session_list.h"
+#include "client/session_model.h"
+#include "client/session_outcome.h"
+#include "client/summary.h"
+#include "client/table_view.h"
+#include "client/update_merger.h"
+#include "proto/sbump/v1/control.pb.h"
+#include "tests/fuzz/one_of.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+namespace v1 = sbump::v1;
+
+constexpr size_t kWidth = 60;
+
+using sbump::Require;
+using sbump::With;
+
+void CheckLine(std::string_view line, size_t width = sbump::kUnlimitedWidth) {
+  Require(sbump::Printable(line) == line);
+  Require(sbump::DisplayWidth(line) <= width);
+}
+
+void CheckLines(const std::vector<std::string>& lines, size_t width = sbump::kUnlimitedWidth) {
+  for (const std::string& line : lines) CheckLine(line, width);
+}
+
+void CheckText(std::string_view text) {
+  Require(text.ends_with('\n'));
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    CheckLine(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+}
+
+void CheckJson(const google::protobuf::Message& message) {
+  const std::string line = sbump::JsonLine(message);
+  Require(line.find('\n') == line.size() - 1);
+}
+
+void FuzzStream(std::string_view input) {
+  sbump::UpdateMerger merger;
+  sbump::SessionModel model;
+  const sbump::Palette plain(false);
+  while (!input.empty()) {
+    const size_t bytes = std::min<size_t>(static_cast<uint8_t>(input[0]), input.size() - 1);
+    v1::SessionUpdate piece;
+    const bool taken = piece.ParseFromArray(input.data() + 1, static_cast<int>(bytes));
+    input.remove_prefix(1 + bytes);
+    if (!taken) continue;
+    const auto update = merger.Add(std::move(piece));
+    Require(update.has_value() != merger.Incomplete());
+    if (!update) continue;
+    CheckJson(*update);
+    model.Apply(*update);
+    Require(model.TopRows(5).size() <= 5 && model.TopRecentRows(5).size() <= 5);
+    for (const size_t rows : {size_t{1}, size_t{24}}) {
+      const auto frame =
+          sbump::FrameLines(model, plain, {.columns = kWidth, .rows = rows}, "Ctrl-C ends it");
+      Require(frame.size() < std::max<size_t>(rows, 4));
+      CheckLines(frame);
+    }
+  }
+  CheckLine(sbump::HeadingLine(model, plain));
+  CheckLines(sbump::SummaryLines(model, plain, kWidth));
+  (void)sbump::AttachOutcome(model.head(), {});
+  (void)sbump::WatchOutcome(model.head(), {});
+}
+
+void FuzzMatch(const v1::MatchReply& reply) {
+  CheckJson(reply);
+  CheckText(sbump::MatchText(reply, sbump::Palette(false), kWidth));
+  Require(!sbump::MatchedNothing(reply) || reply.targets().empty());
+}
+
+void FuzzSessions(const v1::ListSessionsReply& reply) {
+  CheckJson(reply);
+  CheckText(sbump::SessionListText(reply, sbump::Palette(false), kWidth));
+  CheckText(sbump::SessionListText({{"a", reply}, {"b", reply}}, sbump::Palette(false)));
+}
+
+void FuzzDetach(const v1::DetachReply& reply) {
+  CheckJson(reply);
+  CheckText(sbump::DetachText(reply, sbump::Palette(false)));
+  (void)sbump::AllProofsClean(reply);
+}
+
+void FuzzFindings(const v1::InspectReply& reply) {
+  CheckJson(reply);
+  CheckText(sbump::FindingsText(reply, sbump::Palette(false)));
+  CheckText(sbump::FindingsText({{"a", reply}, {"b", reply}}, sbump::Palette(false)));
+  Require(!reply.usable() || sbump::FindingsExitCode(reply) == sbump::ExitCode::kOk);
+}
+
+template <typename Reply>
+void FuzzPlain(const Reply& reply) {
+  CheckJson(reply);
+}
+
+constexpr sbump::Trial kTrials[] = {
+    FuzzStream,
+    With<v1::MatchReply, FuzzMatch>,
+    With<v1::ListSessionsReply, FuzzSessions>,
+    With<v1::DetachReply, FuzzDetach>,
+    With<v1::InspectReply, FuzzFindings>,
+    With<v1::UpdateReply, FuzzPlain<v1::UpdateReply>>,
+    With<v1::GetInfoReply, FuzzPlain<v1::GetInfoReply>>,
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  return sbump::TryOneOf(kTrials, data, size);
+}

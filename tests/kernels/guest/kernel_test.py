@@ -1,0 +1,311 @@
+"""What sbump does on the kernel that runs here: in the emulated machine, started by its init.
+
+  kernel_test.py works|refused [-k WORD]...
+
+About behaviour, not speed: an emulated processor is some ten times slower, so doses have wide margins.
+Prints a line `SBUMP-KERNEL-RESULT {...}` for each check; tests/kernels/kernels.py reads them.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "e2e"))
+from harness import daemon as daemons, traces  # noqa: E402  (tests/e2e)
+from harness.case import Case, each_mechanism  # noqa: E402
+from harness.session import calls_by_name  # noqa: E402
+
+daemons.START_SECONDS = 60
+MS = 1_000_000
+WATCHDOG_SECONDS = 400
+ACTIVE_SECONDS, END_SECONDS = 60, 60
+ATTEMPTS = 6
+KERNEL_STATE = 13  # the client's exit status where the kernel does not allow it
+
+
+def say(kind, **fields):
+    print("SBUMP-KERNEL-%s %s" % (kind, json.dumps(fields)), flush=True)
+
+
+def median(times):
+    return sorted(times)[len(times) // 2]
+
+
+class KernelCase(Case):
+    def examine(self, *arguments):
+        """The doctor's answer, and what it found out about the kernel."""
+        answer = self.daemon.ctl("doctor", *arguments, "--format", "json", seconds=120)
+        findings = [one for one in json.loads(answer.out)["findings"] if one["topic"] == "kernel"]
+        say("DOCTOR", findings=findings)
+        return answer, findings
+
+
+def was_late(update):
+    """The daemon, on a processor this slow, answered a held thread too late; so it says itself."""
+    say("HOLDS", **{name: update["times"][name] for name in ("holds", "hold_p50_ns", "hold_max_ns", "hold_timeouts")})
+    return update["inexact"] or update["times"]["hold_timeouts"] > 0
+
+
+class Works(KernelCase):
+    def until_none_was_late(self, attempt):
+        """Counts are exact where no answer was late: `attempt` returns its last update until that is so."""
+        for _ in range(ATTEMPTS):
+            last = attempt()
+            if not was_late(last):
+                return last
+        self.skipTest("in each of %d sessions an answer was late: the machine is too slow" % ATTEMPTS)
+
+    def begin(self, target, *arguments, daemon=None):
+        session = self.start_attach(target, *arguments, "--max-stop", "10s", daemon=daemon)
+        session.wait_active(ACTIVE_SECONDS)
+        return session
+
+    def end(self, session, target, daemon=None):
+        last = session.finish(END_SECONDS)
+        self.assertEqual(session.code, 0, session.errors)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        return last
+
+    def assert_counts(self, update, own, name):
+        calls = calls_by_name(update, name)
+        self.assertEqual({one: calls.get(one, 0) for one in own}, own)
+        self.assertEqual([row for row in update["targets"] if row["missed_calls"]], [])
+        self.assertFalse(update["inexact"], update["skipped"])
+
+    def row_of_step(self, update):
+        [row] = [row for row in update["targets"] if row["qualname"] == "step"]
+        return row
+
+    def test_doctor(self):
+        answer, _ = self.examine()
+        self.assertEqual(answer.code, 0, answer)
+
+    @each_mechanism
+    def test_counts(self, python):
+        """Calls of every kind in 4 threads, as the program itself counted them."""
+        target = self.start_target(python)
+        answer = target.ask("run", 40, 4)
+        self.count_calls(target, answer)
+        self.assertEqual(target.ask("run", 40, 4), answer)
+        self.assert_ends_well(target)
+
+    def count_calls(self, target, answer, daemon=None):
+        def attempt():
+            target.ask("take_counts")
+            session = self.begin(target, "--target", "*/calls.py:*", daemon=daemon)
+            self.assertEqual(target.ask("run", 40, 4, seconds=120), answer)
+            own.update(target.ask("take_counts"))
+            return self.end(session, target, daemon)
+
+        own = {}
+        self.assert_counts(self.until_none_was_late(attempt), own, target.file)
+
+    @each_mechanism
+    def test_born_meanwhile(self, python):
+        """Functions that come into being while the session is on: counted from the first call."""
+        target = self.start_target(python, "births.py")
+        expected = target.ask("born", "control.py", 1500)
+
+        def attempt():
+            session = self.begin(target, "--paths-only", "--target", "born_*.py:*")
+            self.assertEqual(target.ask("born", "born_a.py", 1500), expected)
+            return self.end(session, target)
+
+        self.assert_counts(self.until_none_was_late(attempt), expected[1], "born_a.py")
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_dose_and_update(self, python):
+        """By the target's own clock, before and after an update without a new attach."""
+        target = self.start_target(python, "steady.py")
+        target.ask("each", 2000)
+        seen = []
+
+        def attempt():
+            session = self.begin(target, "--target", "*steady.py:step", "--delay", "2ms")
+            seen[:] = [target.ask("each", 100)]
+            answer = self.daemon.ctl("update", session.id, "--delay", "8ms", seconds=END_SECONDS)
+            self.assertEqual(answer.code, 0, answer)
+            seen.append(target.ask("each", 50))
+            return self.end(session, target)
+
+        row = self.row_of_step(self.until_none_was_late(attempt))
+        for dose_ns, times in zip([2 * MS, 8 * MS], seen):
+            say("DOSE", python=python.name, dose_ns=dose_ns, least_ns=min(times), median_ns=median(times))
+            self.assertGreaterEqual(min(times), 0.99 * dose_ns)
+            # Others want the processor too: not the median, but what a good part of the calls saw.
+            self.assertLess(sorted(times)[len(times) // 10], 1.5 * dose_ns)
+        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (150, 150, 600 * MS))
+        self.assertLess(median(target.ask("each", 100)), 0.5 * MS)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_fork(self, python):
+        """A child of a slowed process is another process: nobody slows it, and its answers are right."""
+        target = self.start_target(python, "forks.py")
+        target.ask("work", 3000)
+        times = {}
+
+        def attempt():
+            session = self.begin(target, "--target", "*/forks.py:step", "--delay", "5ms")
+            status, (child_answer, times["child"]), (answer, times["own"]) = target.ask("fork", 100)
+            self.assertEqual((status, child_answer, answer), (0, 5050, 5050))
+            return self.end(session, target)
+
+        self.assertEqual(calls_by_name(self.until_none_was_late(attempt)), {"step": 100})
+        self.assertGreater(times["own"], 500 * MS)
+        self.assertLess(times["child"], 250 * MS)
+        self.assert_ends_well(target)
+
+    def test_killed_in_a_dose(self):
+        """A process of several threads that is killed while it is delayed ends at once."""
+        for _ in range(5):
+            target = self.start_target(script="steady.py")
+            session = self.begin(target, "--target", "*steady.py:step", "--delay", "10ms")
+            target.ask("start", 2, 0.0)
+            session.wait_calls(5)
+            begin = time.monotonic()
+            os.kill(target.pid, signal.SIGKILL)
+            target.child.wait(10)
+            self.assertLess(time.monotonic() - begin, 2)
+            self.assertEqual(session.wait_end(END_SECONDS)["end"]["reason"], "target exited")
+            self.eventually(lambda: traces.kernel_objects(self.daemon.pid) == [], 5, "the probes' end")
+
+    @each_mechanism
+    def test_daemon_killed(self, python):
+        """kill -9 while threads are delayed: no probe stays, answers are right, the next daemon's journal is clean."""
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        target = self.start_target(python)
+        answer = target.ask("run", 40, 4)
+        session = self.begin(target, "--target", "*/calls.py:*", "--delay", "5ms", daemon=daemon)
+        target.send("run", 40, 4)
+        time.sleep(1)
+        daemon.kill()
+        self.assertNotEqual(session.child.wait(END_SECONDS), 0)
+        self.assertEqual(target.answer(120), answer)
+        self.eventually(lambda: traces.changed_text(target.pid) == [], 10, "the probes' end")
+        self.assertEqual(traces.trouble_of_threads(target.pid), [])
+        self.assertTrue(target.ask("armed_code"), "there was nothing to clean up")
+        again = self.start_daemon(state_dir=state_dir)
+        self.assert_nothing_left(target, again, after_kill=True)
+        self.assertEqual(again.journals(), [])
+        self.count_calls(target, answer, again)
+        self.assert_ends_well(target)
+
+    def test_daemon_and_keeper_killed(self):
+        """With the process that holds the probes: a breakpoint may stay, and the next daemon takes it away."""
+        state_dir = self.scratch + "/state"
+        target = self.start_target()
+        answer = target.ask("run", 20, 2)
+        for i in range(4):
+            daemon = self.start_daemon(state_dir=state_dir)
+            target.send("run", 20, 2)
+            session = self.start_attach(target, "--target", "*/calls.py:*", "--max-stop", "10s", daemon=daemon)
+            if i == 3:
+                session.wait_active(ACTIVE_SECONDS)
+            else:
+                time.sleep(0.3 * i)
+            [keeper] = traces.children(daemon.pid)
+            os.kill(keeper, signal.SIGKILL)
+            daemon.kill()
+            session.child.wait(END_SECONDS)
+            self.assertEqual(target.answer(120), answer)
+            self.eventually(lambda: not traces.runs(keeper), 10, "the keeper's end")
+            daemon.clean_up()
+        again = self.start_daemon(state_dir=state_dir)
+        self.assert_nothing_left(target, again, after_kill=True)
+        self.assertEqual(again.journals(), [])
+        self.assert_ends_well(target)
+
+
+LACKING = {"sleepable uprobe programs", "bpf_loop", "bpf_copy_from_user_task"}
+
+
+class Refused(KernelCase):
+    def test_doctor(self):
+        """Says what the kernel lacks, by name."""
+        answer, findings = self.examine()
+        self.assertEqual(answer.code, KERNEL_STATE, answer)
+        problems = {one["name"] for one in findings if one["level"] == "PROBLEM"}
+        self.assertLessEqual(LACKING, problems)
+
+    def test_attach(self):
+        """Refused with the same names; the process is not touched."""
+        target = self.start_target()
+        answer = target.ask("run", 20, 2)
+        refusal = self.daemon.ctl("attach", "--pid", target.pid, "--target", "*:*", seconds=120)
+        say("REFUSAL", message=refusal.err)
+        self.assert_refused(refusal, KERNEL_STATE, os.uname().release, *LACKING)
+        self.assertEqual(target.ask("run", 20, 2), answer)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_stays_up(self):
+        """The daemon serves all the same, and ends when it is told to."""
+        daemon = self.start_daemon()
+        self.assertEqual(daemon.ctl("list").code, 0)
+        self.assertIn("cannot_attach", daemon.log)
+        self.assertEqual(daemon.stop(60), 0)
+
+
+class Result(unittest.TextTestResult):
+    """Tells the machine outside of each check."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._begin = time.monotonic()
+        signal.alarm(WATCHDOG_SECONDS)
+
+    def stopTest(self, test):
+        signal.alarm(0)
+        super().stopTest(test)
+
+    def _say(self, test, outcome, text=""):
+        seconds = time.monotonic() - getattr(self, "_begin", time.monotonic())
+        name = test.id().rpartition(".")[2].removeprefix("test_")
+        say("RESULT", check=name, outcome=outcome, seconds=round(seconds, 1), text=text)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self._say(test, "ok")
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self._say(test, "failed", self._exc_info_to_string(error, test))
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self._say(test, "failed", self._exc_info_to_string(error, test))
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._say(test, "skipped", reason)
+
+
+def give_up(*_):
+    raise AssertionError("the check took more than %d s" % WATCHDOG_SECONDS)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("expected", choices=["works", "refused"])
+    parser.add_argument("-k", action="append", default=[])
+    options = parser.parse_args()
+    signal.signal(signal.SIGALRM, give_up)
+    say("KERNEL", release=os.uname().release, version=os.uname().version)
+    loader = unittest.defaultTestLoader
+    if options.k:
+        loader.testNamePatterns = ["*%s*" % word for word in options.k]
+    suite = loader.loadTestsFromTestCase(Works if options.expected == "works" else Refused)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, descriptions=False, resultclass=Result).run(suite)
+    say("END", checks=result.testsRun, good=result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()
