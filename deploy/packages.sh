@@ -3,7 +3,8 @@
 #
 #   deploy/packages.sh [--list] GROUP...
 #
-# Groups: build (sbumpd and sbumpctl), tests (what tests/run adds), deb (what deploy/build-deb adds).
+# Groups: build (sbumpd and sbumpctl), tests (what tests/run adds), deb (what deploy/build-deb adds),
+# kernels (what tests/kernels/run adds).
 # --list prints the names and installs nothing. Needs root only where something is missing. Run again,
 # it does nothing and takes under a second.
 set -euo pipefail
@@ -17,23 +18,29 @@ BUILD=(
   g++ clang-14 llvm-14 bpftool
   # libraries: why each is here is in docs/dependencies.md
   libabsl-dev libboost1.81-dev libbpf-dev libcli11-dev libelf-dev libfmt-dev libgrpc++-dev
-  libprotobuf-dev libspdlog-dev libsystemd-dev libzydis-dev zlib1g-dev
+  libiberty-dev libprotobuf-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev libzydis-dev
+  prometheus-cpp-dev zlib1g-dev
   protobuf-compiler protobuf-compiler-grpc
   # the demo program, and small checks in scripts
   python3
 )
 TESTS=(
   libgtest-dev libgmock-dev libbenchmark-dev libclang-rt-14-dev
-  clang-format-14 shellcheck groff-base man-db procps strace systemd
+  clang-format-14 shellcheck groff-base iproute2 logrotate man-db openssl procps prometheus runc strace
+  systemd systemd-container util-linux
+  # the interpreters of other Debian suites
+  debian-archive-keyring mmdebstrap
 )
 DEB=(dpkg-dev)
+KERNELS=(qemu-system-x86 seabios busybox-static cpio binutils python3.11)
 
 packages_of() {
   case $1 in
     build) printf '%s\n' "${BUILD[@]}" ;;
     tests) printf '%s\n' "${BUILD[@]}" "${DEB[@]}" "${TESTS[@]}" ;;
     deb) printf '%s\n' "${BUILD[@]}" "${DEB[@]}" ;;
-    *) usage_error "no such group: $1 (build, tests, deb)" ;;
+    kernels) printf '%s\n' "${KERNELS[@]}" ;;
+    *) usage_error "no such group: $1 (build, tests, deb, kernels)" ;;
   esac
 }
 
@@ -80,7 +87,7 @@ for argument in "$@"; do
     *) groups+=("$argument") ;;
   esac
 done
-((${#groups[@]} > 0)) || usage_error "which group? build, tests or deb"
+((${#groups[@]} > 0)) || usage_error "which group? build, tests, deb or kernels"
 
 names=()
 for group in "${groups[@]}"; do
