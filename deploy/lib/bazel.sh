@@ -3,6 +3,8 @@
 
 # Servers that this script started: their output bases.
 BAZEL_STARTED=()
+# Output bases whose toolchain this script has had looked at.
+declare -A BAZEL_CONFIGURED=()
 
 # The directory that Bazel uses for this checkout; asking Bazel itself would start a server.
 default_output_base() {
@@ -22,7 +24,17 @@ run_bazel() {
   local base=$1 command=$2
   shift 2
   if ! bazel_server_runs "$base"; then BAZEL_STARTED+=("$base"); fi
+  if [[ -z ${BAZEL_CONFIGURED[$base]:-} ]]; then configure_toolchain "$base"; fi
   (cd "$REPO" && timeout --foreground -k 60 3000 bazel --output_base="$base" "$command" --symlink_prefix=/ "$@")
+}
+
+# Bazel lists the compiler's headers once for each output base, and layering_check refuses one that a package
+# has brought since. A second where nothing changed; what was built is kept.
+configure_toolchain() {
+  local log
+  log=$(cd "$REPO" && timeout --foreground -k 60 300 bazel --output_base="$1" sync --configure 2>&1) ||
+    die "bazel sync --configure failed" "$log"
+  BAZEL_CONFIGURED[$1]=1
 }
 
 # Compilers at once: as many as there are processors, one for each 1.5 GB of free memory (gRPC's
@@ -48,6 +60,7 @@ stop_bazel_of() {
     fi
   done
   BAZEL_STARTED=("${others[@]}")
+  unset "BAZEL_CONFIGURED[$1]"
 }
 
 # All of them; for EXIT traps.
