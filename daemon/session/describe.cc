@@ -48,9 +48,11 @@ void Attachment::ExplainMeanwhile() {
   std::erase_if(patterns, [this](size_t i) { return explanations_.count(i) != 0; });
   if (patterns.empty()) return;
   auto names = std::make_shared<NamesToExplain>();
-  for (const Inventory::NameView& name : inventory_.Names(kMostNamesWhileActive)) {
-    names->Add(name);
+  for (RemoteAddr addr : KnownAddresses()) {
+    if (names->size() == kMostNamesWhileActive) break;
     if (names->size() % kRowsBetweenAnswers == 0) HandleEvents();
+    // Those that are answered meanwhile may be the last of it.
+    if (const KnownCode* code = inventory_.Find(addr)) names->Add(inventory_.NameOf(*code));
   }
   try {
     explaining_ = std::async(std::launch::async, [names, patterns, targets = rules_.targets] {

@@ -38,7 +38,10 @@ Explanations ExplainUnmatched(const Inventory& inventory) {
   const std::vector<size_t> patterns = Unmatched(inventory);
   if (patterns.empty()) return {};
   NamesToExplain names;
-  for (const Inventory::NameView& name : inventory.Names(kMaxNearMissInventory)) names.Add(name);
+  for (const auto& [addr, code] : inventory.codes()) {
+    if (names.size() == kMaxNearMissInventory) break;
+    names.Add(inventory.NameOf(code));
+  }
   return names.Explain(inventory.targets(), patterns);
 }
 

@@ -20,8 +20,10 @@ std::vector<size_t> Unmatched(const Inventory& inventory);
 // Names that outlive what they were taken from: for a thread of its own.
 class NamesToExplain {
  public:
-  void Add(const Inventory::NameView& name) {
-    names_.push_back({std::string(name.filename), *name.module_names, std::string(name.qualname)});
+  void Add(const CodeName& name) {
+    names_.push_back({std::string(name.filename),
+                      {name.module_names.begin(), name.module_names.end()},
+                      std::string(name.qualname)});
   }
   size_t size() const { return names_.size(); }
   Explanations Explain(const TargetList& targets, const std::vector<size_t>& patterns) const;

@@ -135,13 +135,4 @@ void Inventory::ChangeTargets(std::shared_ptr<const TargetList> targets) {
   }
 }
 
-std::vector<Inventory::NameView> Inventory::Names(size_t limit) const {
-  std::vector<NameView> names;
-  for (const auto& [addr, code] : codes_) {
-    if (names.size() == limit) break;
-    names.push_back({*code.filename, &modules_.Find(*code.filename), code.qualname});
-  }
-  return names;
-}
-
 }  // namespace sbump

@@ -66,13 +66,10 @@ class Inventory {
   const ModuleNames& modules() const { return modules_; }
   ModuleNames& modules() { return modules_; }
 
-  // Names of all known code objects, for near misses; at most `limit`.
-  struct NameView {
-    std::string_view filename;
-    const std::vector<std::string>* module_names;
-    std::string_view qualname;
-  };
-  std::vector<NameView> Names(size_t limit) const;
+  // Points into the inventory: until that changes.
+  CodeName NameOf(const KnownCode& code) const {
+    return {*code.filename, modules_.Find(*code.filename), code.qualname};
+  }
 
  private:
   uint32_t Judge(const KnownCode& code, const std::vector<std::string>& module_names);

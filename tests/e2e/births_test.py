@@ -139,6 +139,24 @@ class BirthsTest(Case):
         self.assertEqual(counted["churn.<locals>.work.<locals>.closure"], calls // 3)
         self.assertEqual(sum(row["missed_calls"] for row in last["targets"]), 0)
 
+    @each_mechanism
+    def test_patterns_that_match_nothing_are_explained_while_code_comes_and_goes(self, python):
+        target = self.start_target(python, "births.py")
+        session = self.attach(target, "--target", "churned.py:passing", "--target", "no_such.py:*", "--interval", "100ms")
+        target.send("churn", 3, 3)
+        for i in range(12):
+            answer = self.daemon.ctl("update", session.id, "--target", "churned.py:passing", "--target", "no_such_%d.py:*" % i)
+            self.assertEqual(answer.code, 0, answer)
+            time.sleep(0.15)  # a tick of the daemon, and more
+        calls = target.answer()
+        last = session.finish()
+        self.assertLessEqual(calls_by_name(last)["passing"], calls)
+        [unmatched] = [one for one in last["patterns"] if one["status"] == "NO_MATCH"]
+        self.assertTrue(unmatched["near_misses"], last["patterns"])
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     @each_interpreter
     def test_imports_of_hundreds_of_modules_with_everything_armed(self, python):
         target = self.start_target(python, "births.py")

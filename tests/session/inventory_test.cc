@@ -137,12 +137,13 @@ TEST(InventoryTest, WhatBlocksACodeObjectIsSaidOfItsRow) {
 
 TEST(InventoryTest, NamesForNearMisses) {
   Inventory inventory(Targets({"*:f"}));
-  for (uint64_t i = 1; i <= 10; ++i) inventory.Learn(Code(i * 0x1000, "x"), {});
-  EXPECT_THAT(inventory.Names(100), SizeIs(10));
-  EXPECT_THAT(inventory.Names(3), SizeIs(3));
-  EXPECT_THAT(inventory.Names(0), IsEmpty());
+  const KnownCode& known = inventory.Learn(Code(0x1000, "x"), {});
+  EXPECT_THAT(inventory.NameOf(known).module_names, IsEmpty());
   inventory.modules().Add("/app/m.py", "pkg.mod");
-  EXPECT_THAT(*inventory.Names(1)[0].module_names, ElementsAre("pkg.mod"));
+  const CodeName name = inventory.NameOf(known);
+  EXPECT_EQ(name.filename, "/app/m.py");
+  EXPECT_EQ(name.qualname, "x");
+  EXPECT_THAT(name.module_names, ElementsAre("pkg.mod"));
 }
 
 // ---- New targets in a running session ----
