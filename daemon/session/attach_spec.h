@@ -41,6 +41,8 @@ inline constexpr uint64_t kLargestTtlNs = 7 * 24 * 3'600'000'000'000ull;
 struct Dose {
   uint64_t delay_ns = 0;
   uint64_t every = 1;
+
+  friend bool operator==(const Dose&, const Dose&) = default;
 };
 
 // A hit costs the trap, whatever is asked for: less cannot be had.
@@ -55,6 +57,9 @@ struct TargetRules {
   std::shared_ptr<const TargetList> targets;
   std::shared_ptr<const NativeList> natives = std::make_shared<const NativeList>();
   Dose dose;  // where a pattern has no override
+
+  // The same lists, not only equal ones.
+  friend bool operator==(const TargetRules&, const TargetRules&) = default;
 
   bool TakesPython() const { return !targets->patterns().empty(); }
 

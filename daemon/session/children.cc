@@ -53,7 +53,10 @@ void Session::HearOf(const ProcessEvent& event) {
   const bool holds = event.kind == ProcessEvent::Kind::kForked && !event.shares_memory &&
                      takes_newborns_ && newborns_ < room_ && spec_.rules.natives->empty() &&
                      StopReason().empty();
-  if (!holds) return Post([this, event] { OnProcessEvent(event, {}); });
+  if (!holds) {
+    Post([this, event] { OnProcessEvent(event, {}); });
+    return;
+  }
   const uint64_t patience_ns = std::min(kPatienceWithNewbornNs, spec_.max_stop_ns);
   auto stop = PtraceStop::StopNewborn({.pid = event.pid, .start_ticks = event.start_ticks},
                                       std::chrono::nanoseconds(patience_ns),

@@ -33,16 +33,6 @@ struct Session::Loop {
   asio::steady_timer refresh{io};
 };
 
-// A change of rules that some processes have yet to answer.
-struct Session::Change {
-  RulesChange rules;
-  size_t owed = 0;
-  RulesInForce in_force;
-  absl::Status failure;
-  size_t changed = 0;
-  std::function<void(absl::StatusOr<RulesInForce>)> done;
-};
-
 Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment)
     : id_(std::move(id)),
       spec_(std::move(spec)),
@@ -80,10 +70,11 @@ std::string Session::StopReason() const {
   return stop_reason_;
 }
 
-// Runs it on the session's thread, if that takes anything yet.
-void Session::Post(std::function<void()> task) {
+// Runs it on the session's thread; false where that takes nothing any more.
+bool Session::Post(std::function<void()> task) {
   std::lock_guard lock(mutex_);
   if (takes_tasks_) asio::post(loop_->io, std::move(task));
+  return takes_tasks_;
 }
 
 int Session::AddSink(SnapshotSink sink) {
@@ -157,7 +148,8 @@ void Session::Add(ProcessSession::Origin origin, std::optional<PtraceStop> held)
   members_.push_back(
       {.process = std::make_unique<ProcessSession>(id_, std::move(origin), std::move(held),
                                                    spec_in_force_, environment_, window_,
-                                                   /*opens_window=*/alone)});
+                                                   /*opens_window=*/alone),
+       .rules = spec_in_force_.rules});
   room_ = Room();
   ProcessSession& process = *members_.back().process;
   {
@@ -189,6 +181,7 @@ bool Session::IsOver() const {
 
 void Session::OnActive(size_t member) {
   members_[member].state = SessionState::kActive;
+  CatchUp(members_[member]);
   if (active_) {
     next_publish_ns_ = std::min(next_publish_ns_, MonotonicNs() + kTickNs);
   } else if (!AnyIn(SessionState::kAttaching)) {
@@ -334,75 +327,6 @@ void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end)
   std::lock_guard lock(mutex_);
   latest_ = snapshot;
   for (const auto& [number, sink] : sinks_) sink(snapshot);
-}
-
-// ---- Changes ----
-
-void Session::ChangeRules(RulesChange change,
-                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
-  {
-    std::lock_guard lock(mutex_);
-    if (takes_tasks_) {
-      return asio::post(loop_->io, [this, change = std::move(change), done = std::move(done)] {
-        ApplyChange(change, done);
-      });
-    }
-  }
-  done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
-}
-
-void Session::ApplyChange(RulesChange change,
-                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
-  if (!StopReason().empty())
-    return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
-  if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
-  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
-    return done(status);
-  const auto pending = std::make_shared<Change>();
-  pending->rules = change;
-  pending->done = std::move(done);
-  for (const Member& member : members_) pending->owed += member.state == SessionState::kActive;
-  for (const Member& member : members_) {
-    if (member.state != SessionState::kActive) continue;
-    member.process->ChangeRules(change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
-      // The session's thread is there until each process has ended, and so has answered.
-      asio::post(loop_->io,
-                 [this, pending, of_one = std::move(of_one)] { Changed(pending, of_one); });
-    });
-  }
-  if (pending->owed == 0) {
-    pending->done(absl::FailedPreconditionError(StrCat("session ", id_, " has no process now")));
-  }
-}
-
-// For processes that come later.
-void Session::Adopt(const RulesChange& change) {
-  TargetRules& rules = spec_in_force_.rules;
-  if (change.targets != nullptr) rules.targets = change.targets;
-  if (change.natives != nullptr) rules.natives = change.natives;
-  rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
-  rules.dose.every = change.every.value_or(rules.dose.every);
-}
-
-void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
-  RulesInForce& sum = change->in_force;
-  if (of_one.ok()) {
-    ++change->changed;
-    sum.rows += of_one->rows;
-    for (std::string& warning : of_one->warnings) {
-      if (std::find(sum.warnings.begin(), sum.warnings.end(), warning) == sum.warnings.end())
-        sum.warnings.push_back(std::move(warning));
-    }
-  } else if (change->failure.ok()) {
-    change->failure = of_one.status();
-  }
-  if (--change->owed != 0) return;
-  if (change->changed != 0) Adopt(change->rules);
-  if (StopReason().empty()) Publish(SessionState::kActive, nullptr);
-  if (change->changed == 0) return change->done(change->failure);
-  if (!change->failure.ok())
-    sum.warnings.push_back(StrCat("not in force everywhere: ", change->failure.message()));
-  change->done(std::move(sum));
 }
 
 }  // namespace sbump

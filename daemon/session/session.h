@@ -62,6 +62,7 @@ class Session {
     SessionState state = SessionState::kAttaching;
     bool is_shown = true;  // false: it turned out to be none of the session's business
     std::optional<uint64_t> executed_ns;  // it runs another program since
+    TargetRules rules{};                  // that it was given
   };
   // Processes that are not attached, and why.
   struct LeftOut {
@@ -73,7 +74,7 @@ class Session {
 
   void Run(const std::function<void(absl::Status)>& on_end);
   void Finish(const absl::Status& status);
-  void Post(std::function<void()> task);
+  bool Post(std::function<void()> task);
   absl::Status Begin();
   void Add(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
   void OnActive(size_t member);
@@ -87,13 +88,16 @@ class Session {
   void WaitForTick();
   void RefreshAndPublish();
   void Refreshed(uint64_t number);
-  void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
-  void Adopt(const RulesChange& change);
-  void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
   std::vector<std::shared_ptr<const Snapshot>> LatestOfEach() const;
   std::string Progress() const;
   void Publish(SessionState state, std::shared_ptr<const SessionEnd> end);
   std::string StopReason() const;
+
+  // changes.cc
+  void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
+  void Adopt(const RulesChange& change);
+  void CatchUp(Member& member);
+  void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
 
   // children.cc
   absl::Status FollowChildren();

@@ -16,11 +16,12 @@ class ChildrenTest(Case):
     def follow(self, target, *arguments):
         return self.attach(target, "--children", "--target", "*/workers.py:step", *arguments)
 
-    def wait_members(self, session, pids, seconds=30):
-        """The update in which all these processes are ACTIVE."""
+    def wait_members(self, session, pids, how="", seconds=30):
+        """The update in which all these processes are ACTIVE, as what joined like that: a forked one may execute next."""
         def holds(update):
-            states = {one["process"]["pid"]: one["state"] for one in update["processes"]}
-            return all(states.get(pid) == "ACTIVE" for pid in pids)
+            active = {one["process"]["pid"] for one in update["processes"]
+                      if one["state"] == "ACTIVE" and one["joined"].startswith(how)}
+            return active.issuperset(pids)
         return session.wait_for(holds, seconds)
 
     def members(self, update):
@@ -48,7 +49,7 @@ class ChildrenTest(Case):
         session = self.follow(target, "--delay", "20us")
         self.wait_members(session, [target.pid, *old])
         new = target.ask("hire", kind, 3)
-        self.wait_members(session, new)
+        self.wait_members(session, new, "executed" if kind == "exec" else "forked")
         before = {int(pid): calls for pid, (_, calls) in target.ask("order", 0).items()}
         answers = target.ask("order", N)
         self.assertEqual({answer for answer, _ in answers.values()}, {ANSWER})
@@ -104,7 +105,7 @@ class ChildrenTest(Case):
         target.ask("through_a_shell")
         session = self.follow(target)
         new = target.ask("hire", "exec", 2)
-        self.wait_members(session, new)
+        self.wait_members(session, new, "executed")
         target.ask("order", N)
         last = session.finish()
         self.assertLessEqual(set(new), set(self.members(last)))
@@ -130,6 +131,32 @@ class ChildrenTest(Case):
             self.assertGreaterEqual(self.members(last)[pid]["injected_delay_ns"], N * 300 * US)
         self.assert_clean_proof(last)
         self.assert_all_clean(target, [first, second])
+        self.assertEqual(target.ask("dismiss"), [0] * 2)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_a_change_is_also_for_those_on_their_way(self, python):
+        """One that is being attached when the others change."""
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        first = target.ask("hire", "fork", 1)[0]
+        session = self.follow(target, "--delay", "1us")
+        late = target.ask("hire_late")
+        session.wait_for(lambda update: late in self.members(update))
+        answer = self.daemon.ctl("update", session.id, "--delay", "300us")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual(self.members(session.updates[-1])[late]["state"], "ATTACHING")
+        self.assertEqual(target.ask("let_go"), late)
+        self.wait_members(session, [first])
+        self.wait_members(session, [late], "executed")
+        seen = len(session.updates)  # it has caught up in the next one
+        self.eventually(lambda: len(session.updates) > seen + 1, 10, "two updates")
+        target.ask("order", N)
+        last = session.finish()
+        for pid in (first, late):
+            self.assertGreaterEqual(self.members(last)[pid]["injected_delay_ns"], N * 300 * US)
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, [first, late])
         self.assertEqual(target.ask("dismiss"), [0] * 2)
         self.assert_ends_well(target)
 

@@ -1,4 +1,5 @@
 """A service with workers: processes that it forks, spawns or executes, each of which counts its own calls."""
+import ctypes
 import json
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import sys
 
 from protocol import serve
 
+PTRACE_TRACEME, PTRACE_DETACH = 0, 17  # ptrace(2)
 calls = 0
 
 
@@ -35,11 +37,15 @@ class Worker:
     def __init__(self, start):
         orders, self._to = os.pipe()
         self._from, answers = os.pipe()
-        self._end = start(orders, answers, (self._to, self._from))
+        self.pid, self._end = start(orders, answers, (self._to, self._from))
         os.close(orders)
         os.close(answers)
         self._from = os.fdopen(self._from)
-        self.pid = json.loads(self._from.readline())
+
+    def join(self):
+        self.pid = json.loads(self._from.readline())  # not a shell's
+        workers.append(self)
+        return self.pid
 
     def ask(self, n):
         os.write(self._to, b"%d\n" % n)
@@ -67,13 +73,13 @@ def forked(orders, answers, ours, at_once=0):
             status = 0
         finally:
             os._exit(status)
-    return lambda: os.waitpid(child, 0)[1]
+    return child, lambda: os.waitpid(child, 0)[1]
 
 
-def executed(orders, answers, ours):
+def executed(orders, answers, ours, before=None):
     command = [sys.executable, os.path.abspath(__file__), "worker", str(orders), str(answers)]
-    child = subprocess.Popen(shell_of + command, pass_fds=(orders, answers))
-    return child.wait
+    child = subprocess.Popen(shell_of + command, pass_fds=(orders, answers), preexec_fn=before)
+    return child.pid, child.wait
 
 
 def multiprocessed(method):
@@ -88,7 +94,7 @@ def multiprocessed(method):
         def end():
             child.join()
             return child.exitcode
-        return end
+        return child.pid, end
     return start
 
 
@@ -103,16 +109,31 @@ def forked_eagerly(orders, answers, ours):
 starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed, "spawn": multiprocessed("spawn"),
           "forkserver": multiprocessed("forkserver")}
 workers = []
+late = []
 shell_of = []
 
 
 def hire(kind, count):
     """Starts so many workers: their pids."""
-    new = []
-    for _ in range(count):
-        new.append(Worker(starts[kind]))
-        workers.append(new[-1])
-    return [one.pid for one in new]
+    return [Worker(starts[kind]).join() for _ in range(count)]
+
+
+def ptrace(request, pid):
+    if ctypes.CDLL(None, use_errno=True).ptrace(request, pid, None, None) != 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+def hire_late():
+    """One that stands at the first instruction of its program, until `let_go`."""
+    late.append(Worker(lambda *pipes: executed(*pipes, before=lambda: ptrace(PTRACE_TRACEME, 0))))
+    _, status = os.waitpid(late[-1].pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    return late[-1].pid
+
+
+def let_go():
+    ptrace(PTRACE_DETACH, late[-1].pid)
+    return late.pop().join()
 
 
 def order(n):
@@ -140,5 +161,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["worker"]:
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        serve({"work": work, "hire": hire, "order": order, "dismiss": dismiss, "through_a_shell": through_a_shell,
+        serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order, "dismiss": dismiss, "through_a_shell": through_a_shell,
                "become": become, "calls": lambda: calls})

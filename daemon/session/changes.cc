@@ -1,0 +1,106 @@
+// The part of a session that changes its rules while it runs.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/log.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/session/session.h"
+
+namespace sbump {
+
+// A change of rules that some processes have yet to answer.
+struct Session::Change {
+  RulesChange rules;
+  std::vector<size_t> asked;  // members
+  size_t owed = 0;            // answers
+  RulesInForce in_force;
+  absl::Status failure;
+  size_t changed = 0;
+  std::function<void(absl::StatusOr<RulesInForce>)> done;
+};
+
+void Session::ChangeRules(RulesChange change,
+                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
+  const bool is_taken =
+      Post([this, change = std::move(change), done] { ApplyChange(change, done); });
+  if (!is_taken) done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
+}
+
+void Session::ApplyChange(RulesChange change,
+                          std::function<void(absl::StatusOr<RulesInForce>)> done) {
+  if (!StopReason().empty())
+    return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
+  if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
+  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
+    return done(status);
+  const auto pending = std::make_shared<Change>();
+  pending->rules = change;
+  pending->done = std::move(done);
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].state == SessionState::kActive) pending->asked.push_back(i);
+  }
+  pending->owed = pending->asked.size();
+  for (size_t index : pending->asked) {
+    members_[index].process->ChangeRules(
+        change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
+          // Taken: the session's thread is there until each process has ended, and so has answered.
+          Post([this, pending, of_one = std::move(of_one)] { Changed(pending, of_one); });
+        });
+  }
+  if (pending->owed == 0) {
+    pending->done(absl::FailedPreconditionError(StrCat("session ", id_, " has no process now")));
+  }
+}
+
+// For processes that come later.
+void Session::Adopt(const RulesChange& change) {
+  TargetRules& rules = spec_in_force_.rules;
+  if (change.targets != nullptr) rules.targets = change.targets;
+  if (change.natives != nullptr) rules.natives = change.natives;
+  rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
+  rules.dose.every = change.every.value_or(rules.dose.every);
+}
+
+// With changes that were made while it was being attached.
+void Session::CatchUp(Member& member) {
+  const TargetRules& now = spec_in_force_.rules;
+  if (member.rules == now) return;
+  RulesChange change = {.delay_ns = now.dose.delay_ns, .every = now.dose.every};
+  if (member.rules.targets != now.targets || member.rules.natives != now.natives) {
+    change.targets = now.targets;
+    change.natives = now.natives;
+  }
+  member.rules = now;
+  member.process->ChangeRules(change, [pid = member.process->pid(), id = id_](const auto& done) {
+    if (!done.ok())
+      Log(LogLevel::kWarning, "change_not_in_force",
+          {{"pid", pid}, {"session", id}, {"why", ToStd(done.status().message())}});
+  });
+}
+
+void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
+  RulesInForce& sum = change->in_force;
+  if (of_one.ok()) {
+    ++change->changed;
+    sum.rows += of_one->rows;
+    for (std::string& warning : of_one->warnings) {
+      if (std::find(sum.warnings.begin(), sum.warnings.end(), warning) == sum.warnings.end())
+        sum.warnings.push_back(std::move(warning));
+    }
+  } else if (change->failure.ok()) {
+    change->failure = of_one.status();
+  }
+  if (--change->owed != 0) return;
+  if (change->changed != 0) Adopt(change->rules);
+  for (size_t index : change->asked) members_[index].rules = spec_in_force_.rules;
+  for (Member& member : members_) {
+    if (member.state == SessionState::kActive) CatchUp(member);
+  }
+  if (StopReason().empty()) Publish(SessionState::kActive, nullptr);
+  if (change->changed == 0) return change->done(change->failure);
+  if (!change->failure.ok())
+    sum.warnings.push_back(StrCat("not in force everywhere: ", change->failure.message()));
+  change->done(std::move(sum));
+}
+
+}  // namespace sbump
