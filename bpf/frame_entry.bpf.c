@@ -54,7 +54,7 @@ static __always_inline bool starts_call_opcache_flag(__u32 flags) {
   __s32 lasti;
 
   if (!(flags & SB_VERDICT_GENERATOR)) return true;
-  if (!read_user(&thread, sizeof(thread), config.current_thread_addr) ||
+  if (!read_user(&thread, sizeof(thread), control.current_thread_addr) ||
       !read_user(&exception, sizeof(exception), thread + config.thread_exception) ||
       !read_user(&frame, sizeof(frame), thread + config.thread_frame) ||
       !read_user(&lasti, sizeof(lasti), frame + config.frame_lasti)) {
@@ -141,8 +141,8 @@ static __always_inline bool is_code(__u64 object) {
     skip(SB_SKIP_UNREADABLE);
     return false;
   }
-  if (type != config.code_type_addr) skip(SB_SKIP_NOT_CODE);
-  return type == config.code_type_addr;
+  if (type != control.code_type_addr) skip(SB_SKIP_NOT_CODE);
+  return type == control.code_type_addr;
 }
 
 /* Asks the daemon about a code object that is in no map. Afterwards it is in the map if there was

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What one session's programs need to know about their target. It is read-only once they are
- * loaded, so that the verifier removes the branches that this target's Python version does not
- * need. BPF knows no Python version: only the numbers here.
+/* What one session's programs need to know about their target's interpreter, the same in each
+ * process that runs its file. It is read-only once they are loaded, so that the verifier removes
+ * the branches that this Python version does not need. BPF knows no Python version: only the
+ * numbers here.
  */
 #ifndef SBUMP_BPF_SHARED_CONFIG_H_
 #define SBUMP_BPF_SHARED_CONFIG_H_
@@ -17,11 +18,9 @@ enum sb_arming {
 };
 
 struct sb_config {
-  __u64 hold_limit_ns; /* a thread waits at most this long for the daemon */
-  __u64 trap_cost_ns;  /* what a hit costs beside the program's own time; part of every dose */
-  __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
-  __u64 module_code_name;    /* sb_text_hash of "<module>" */
-  __u64 code_type_addr;      /* &PyCode_Type */
+  __u64 hold_limit_ns;    /* a thread waits at most this long for the daemon */
+  __u64 trap_cost_ns;     /* what a hit costs beside the program's own time; part of every dose */
+  __u64 module_code_name; /* sb_text_hash of "<module>" */
   __u32 arming;
   /* x86-64 register numbers at the site, as in daemon/cpython/sites.h. */
   __u8 code_register; /* 0xff: the code object is read from the frame */
@@ -50,7 +49,7 @@ struct sb_config {
   __u16 holds_at_entry; /* non-zero: free-threaded; others can call what one thread introduces */
   __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_config) == 112, "sb_config has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_config) == 96, "sb_config has no hidden padding");
 
 /* Written by the daemon at any time, read by the programs. */
 struct sb_control {
@@ -61,7 +60,10 @@ struct sb_control {
                           opcache */
   __u32 filters_names; /* non-zero: what is not in wanted_names cannot match */
   __u32 asks_modules;  /* non-zero: a module's own code is always the daemon's */
+  /* Where this process has them: another one's are elsewhere. Before the first link. */
+  __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
+  __u64 code_type_addr;      /* &PyCode_Type */
 };
-SB_STATIC_ASSERT(sizeof(struct sb_control) == 32, "sb_control has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_control) == 48, "sb_control has no hidden padding");
 
 #endif /* SBUMP_BPF_SHARED_CONFIG_H_ */

@@ -49,6 +49,8 @@ struct ProgramSet {
   // The children of the process get programs of their own: a link that leaves breakpoints in them
   // (uprobe_link.h) does no harm, and is closed in a third of the time.
   bool children_too = false;
+
+  friend bool operator==(const ProgramSet&, const ProgramSet&) = default;
 };
 
 // Where one program goes: a file (a path that this process can open) and an offset in it, proven to

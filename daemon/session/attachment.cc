@@ -48,7 +48,6 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.code_name = OffsetOrZero(layout.code.co_qualname == kAbsent ? layout.code.co_name
                                                                      : layout.code.co_qualname);
   config.ascii_data = OffsetOrZero(layout.unicode.ascii_data);
-  config.code_type_addr = interpreter.code_type.value;
   config.module_code_name = *NameHash(kModuleCodeName);
   config.instrumented_opcode =
       static_cast<uint8_t>(OffsetOrZero(layout.opcode.instrumented_resume));
@@ -63,10 +62,14 @@ sb_config MakeConfig(const Interpreter& interpreter, uint64_t trap_cost_ns) {
   config.thread_exception = OffsetOrZero(layout.thread.curexc_type);
   config.frame_lasti = OffsetOrZero(layout.frame.lasti);
   config.frame_code = OffsetOrZero(layout.frame.code);
-  if (layout.runtime.current_thread != kAbsent) {
-    config.current_thread_addr = (interpreter.runtime + layout.runtime.current_thread).value;
-  }
   return config;
+}
+
+void NoteAddresses(const Interpreter& interpreter, sb_control& control) {
+  control.code_type_addr = interpreter.code_type.value;
+  const int32_t current_thread = interpreter.layout().runtime.current_thread;
+  if (current_thread != kAbsent)
+    control.current_thread_addr = (interpreter.runtime + current_thread).value;
 }
 
 }  // namespace
@@ -123,13 +126,17 @@ absl::Status Attachment::LoadPrograms() {
   config.hold_limit_ns = kHoldLimitNs;
   config.on_resume = spec_.on == HitOn::kResume ? 1 : 0;
   config.sleeps = spec_.mode == DelayMode::kSleep ? 1 : 0;
-  SB_ASSIGN_OR_RETURN(programs_, Programs::Load(config, {.python = HasPython(),
-                                                         .native = !rules_.natives->empty(),
-                                                         .one_of_several = !spec_.OneProcess(),
-                                                         .children_too = spec_.children}));
+  const ProgramSet set = {.python = HasPython(),
+                          .native = !rules_.natives->empty(),
+                          .one_of_several = !spec_.OneProcess(),
+                          .children_too = spec_.children};
+  SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr
+                                     ? Programs::Load(config, set)
+                                     : environment_.program_reserve->Take(config, set));
   programs_->control().abort = 1;  // inert until the first walk is done
   if (config.sleeps != 0) sleepers_ = environment_.sleeper->Serve(process_, *programs_);
   if (!HasPython()) return absl::OkStatus();
+  NoteAddresses(interpreter_, programs_->control());
   filter_.emplace(interpreter_.layout().code.co_qualname == kAbsent);
   SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
   programs_->ReserveSlotsMeanwhile(RowsWithSpare());

@@ -24,6 +24,7 @@
 #include "daemon/attach/journal.h"
 #include "daemon/attach/link_keeper.h"
 #include "daemon/attach/process_events.h"
+#include "daemon/attach/program_reserve.h"
 #include "daemon/attach/programs.h"
 #include "daemon/attach/sleeper.h"
 #include "daemon/attach/target_lock.h"
@@ -51,6 +52,7 @@ struct SessionEnvironment {
   LinkKeeper* link_keeper = nullptr;
   Sleeper* sleeper = nullptr;
   ProcessEvents* process_events = nullptr;
+  ProgramReserve* program_reserve = nullptr;  // the session's own, where others may join it
   std::string state_dir;
   TrapCosts trap_costs;
 };

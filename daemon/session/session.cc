@@ -24,6 +24,11 @@ constexpr uint64_t kTickNs = 50'000'000;
 // A process that does not answer (it is in a stop) holds nobody's figures up for longer.
 constexpr auto kLongestRefresh = std::chrono::milliseconds(500);
 
+SessionEnvironment WithReserve(SessionEnvironment environment, ProgramReserve* reserve) {
+  environment.program_reserve = reserve;
+  return environment;
+}
+
 }  // namespace
 
 struct Session::Loop {
@@ -36,7 +41,8 @@ struct Session::Loop {
 Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment)
     : id_(std::move(id)),
       spec_(std::move(spec)),
-      environment_(std::move(environment)),
+      environment_(
+          WithReserve(std::move(environment), spec_.children ? &program_reserve_ : nullptr)),
       started_unix_ns_(UnixNs()),
       started_ns_(MonotonicNs()),
       window_(std::make_shared<DelayWindow>(spec_.start_ns, spec_.duration_ns,
@@ -114,6 +120,7 @@ void Session::Run(const std::function<void(absl::Status)>& on_end) {
 
 void Session::Finish(const absl::Status& status) {
   UnfollowChildren();
+  program_reserve_.Clear();
   {
     std::lock_guard lock(mutex_);
     takes_tasks_ = false;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "daemon/attach/process_events.h"
+#include "daemon/attach/program_reserve.h"
 #include "daemon/session/attach_spec.h"
 #include "daemon/session/guard.h"
 #include "daemon/session/process_session.h"
@@ -112,6 +113,7 @@ class Session {
 
   const std::string id_;
   const AttachSpec spec_;
+  ProgramReserve program_reserve_;  // with spec_.children
   const SessionEnvironment environment_;
   const uint64_t started_unix_ns_;
   const uint64_t started_ns_;
