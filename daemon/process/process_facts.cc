@@ -104,6 +104,11 @@ bool IsRunning(pid_t pid) {
   return stat.ok() && stat->state != 'Z' && stat->state != 'X';
 }
 
+bool IsStopped(pid_t pid) {
+  const absl::StatusOr<ProcStat> stat = ReadStat(pid);
+  return stat.ok() && (stat->state == 'T' || stat->state == 't');
+}
+
 std::vector<std::string> ContainerNames(const std::string& cgroup) {
   constexpr std::array<std::string_view, 6> kPrefixes = {
       "cri-containerd-", "docker-", "crio-", "libpod-", "machine-", "lxc.payload."};

@@ -33,6 +33,8 @@ std::vector<pid_t> DescendantsOf(pid_t pid);
 
 // The process runs, or is stopped: neither gone nor a zombie.
 bool IsRunning(pid_t pid);
+// By SIGSTOP or a tracer: all of it, as far as its first thread tells.
+bool IsStopped(pid_t pid);
 
 // The names that the components of a cgroup path give containers: "docker-4c5e....scope" is the
 // container 4c5e.... A component without such a wrapping names itself.

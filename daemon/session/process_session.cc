@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/process_facts.h"
 
 namespace sbump {
 namespace {
@@ -28,6 +29,7 @@ constexpr auto kTickIntervalOfMany = std::chrono::milliseconds(250);  // by each
 constexpr uint64_t kPatienceWithLoaderNs = 500'000'000;
 constexpr uint64_t kPatienceWithStartNs = 5'000'000'000;
 constexpr auto kLongestPause = std::chrono::milliseconds(5);
+constexpr auto kPauseWhileStopped = std::chrono::milliseconds(20);
 // How long a process is tried again that was not stopped within the limit.
 constexpr uint64_t kPatienceWithStopNs = 5'000'000'000;
 constexpr auto kPauseBetweenStops = std::chrono::milliseconds(50);
@@ -224,9 +226,10 @@ absl::Status ProcessSession::AttachOnce() {
   return absl::OkStatus();
 }
 
-// A program that has just been executed becomes a Python in its own time.
+// A program that has just been executed becomes a Python in its own time; none of that passes while
+// it is stopped.
 absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
-  const uint64_t begin_ns = MonotonicNs();
+  uint64_t begin_ns = MonotonicNs();
   for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<std::unique_ptr<Attachment>> made =
         Attachment::Prepare(pid(), spec_, environment_, session_id_, TakeHeld());
@@ -240,6 +243,10 @@ absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
     if (origin_.join != Join::kExecuted || MonotonicNs() > begin_ns + patience_ns ||
         !StopReason().empty()) {
       return made;
+    }
+    if (IsStopped(pid())) {
+      begin_ns = MonotonicNs();
+      pause = kPauseWhileStopped;
     }
     std::this_thread::sleep_for(pause);
   }

@@ -1,6 +1,7 @@
 """A process and all that it forks and executes, in one session."""
 import os
 import subprocess
+import time
 
 from harness import traces
 from harness.case import Case, each_interpreter, each_mechanism, main
@@ -142,6 +143,7 @@ class ChildrenTest(Case):
         first = target.ask("hire", "fork", 1)[0]
         session = self.follow(target, "--delay", "1us")
         late = target.ask("hire_late")
+        time.sleep(1)  # longer than a program may take to map a libpython, were it not stopped
         session.wait_for(lambda update: late in self.members(update))
         answer = self.daemon.ctl("update", session.id, "--delay", "300us")
         self.assertEqual(answer.code, 0, answer)
