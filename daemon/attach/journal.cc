@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -16,6 +18,7 @@ namespace sbump {
 namespace {
 
 constexpr std::string_view kMagic = "sbump-journal 1";
+constexpr std::string_view kAside = ".aside-";
 
 std::string DirectoryOf(const std::string& state_dir) { return state_dir + "/journal"; }
 
@@ -241,6 +244,19 @@ void Journal::Died(RemoteAddr code) {
 
 void Journal::Tidy() {
   if (written_ >= compact_at_) Compact().IgnoreError();  // the long one is as good
+}
+
+absl::Status Journal::StepAside() {
+  static std::atomic<uint64_t> number = 0;
+  const std::string aside = StrCat(path_, kAside, getpid(), "-", number++);
+  if (rename(path_.c_str(), aside.c_str()) != 0)
+    return ErrnoStatus(errno, StrCat("renaming ", path_));
+  path_ = aside;
+  return absl::OkStatus();
+}
+
+std::string Journal::BeforeItSteppedAside(const std::string& path) {
+  return path.substr(0, path.find(kAside));
 }
 
 absl::Status Journal::Remove() {

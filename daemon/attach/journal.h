@@ -81,6 +81,10 @@ class Journal {
   // To be called now and then, not while a thread waits: shortens a long journal.
   void Tidy();
 
+  // Makes room for the next journal of the process, which runs another program now: until Remove()
+  // this one lies beside it, for the daemon that finds it at its start.
+  absl::Status StepAside();
+  static std::string BeforeItSteppedAside(const std::string& path);  // the same where it did not
   // Everything is undone: removes the file.
   absl::Status Remove();
   // Keeps the file for a later recovery.

@@ -179,6 +179,7 @@ class Attachment {
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
   std::string Disarm(const std::vector<ArmedField>& fields);
   DetachProof Prove(const std::vector<ArmedField>& fields, std::string trouble) const;
+  void LetGoOfOldImage();
   DetachProof DetachAndProve();
   void LearnWhatWasDismissed();
 
@@ -199,7 +200,7 @@ class Attachment {
   const SessionEnvironment environment_;
   TargetRules rules_;
   TargetProcess process_;
-  TargetLock lock_;
+  std::optional<TargetLock> lock_;  // until the end, or until another program runs
   RemoteMemory memory_;
   std::string exe_;
   Interpreter interpreter_;  // of a session with Python targets

@@ -73,25 +73,33 @@ void Session::HearOf(const ProcessEvent& event) {
 void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held) {
   if (!StopReason().empty()) return;
   followed_.insert(event.pid);
-  const auto live = std::find_if(members_.begin(), members_.end(), [&](const Member& member) {
+  // The last one: an earlier one may be at its end, after another exec.
+  const auto live = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
     return member.state != SessionState::kEnded && member.process->pid() == event.pid;
   });
   if (event.kind == ProcessEvent::Kind::kForked) {
     // One that was there when all were listed, or that has no memory of its own yet.
-    if (live != members_.end() || event.shares_memory) return;
+    if (live != members_.rend() || event.shares_memory) return;
     return AddFollowed({.pid = event.pid,
                         .join = ProcessSession::Join::kForked,
                         .parent_pid = event.parent_pid,
                         .since_ns = event.at_ns},
                        std::move(held));
   }
-  if (live == members_.end()) {
-    return AddFollowed(
-        {.pid = event.pid, .join = ProcessSession::Join::kExecuted, .since_ns = event.at_ns});
+  // Another program, judged anew: by a new member.
+  const bool is_first = live == members_.rend();
+  const bool has_room = Room() != 0;
+  if (!is_first) {
+    live->executed_ns = event.at_ns;
+    live->has_successor = has_room;
+    live->process->Stop("target called exec");
   }
-  // Another program, judged anew: by a new member when this one is gone.
-  live->executed_ns = event.at_ns;
-  live->process->Stop("target called exec");
+  if (is_first || has_room) AddExecuted(event.pid, event.at_ns);
+}
+
+// Where the process was followed already it waits until that one lets go of it.
+void Session::AddExecuted(pid_t pid, uint64_t at_ns) {
+  AddFollowed({.pid = pid, .join = ProcessSession::Join::kExecuted, .since_ns = at_ns});
 }
 
 size_t Session::Room() const {

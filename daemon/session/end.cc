@@ -83,12 +83,20 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
   return proof;
 }
 
+// Whoever attaches to the program that runs now need not wait until our links are closed: they do
+// nothing any more.
+void Attachment::LetGoOfOldImage() {
+  if (!journal_ || !journal_->StepAside().ok()) return;
+  lock_.reset();
+}
+
 DetachProof Attachment::DetachAndProve() {
   const uint64_t begin_ns = MonotonicNs();
   ended_ns_ = begin_ns;
   programs_->control().abort = 1;
   if (sleepers_ != nullptr) sleepers_->Pause();
   HandleEvents();  // the dead leave the inventory
+  if (Execed()) LetGoOfOldImage();
   const bool readable = Alive() && !Execed();
   if (readable && active_since_ns_ != 0 && HasPython()) AttributeTheRest();
   const std::vector<ArmedField> fields = ArmedFields();

@@ -233,10 +233,11 @@ absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
   for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<std::unique_ptr<Attachment>> made =
         Attachment::Prepare(pid(), spec_, environment_, session_id_, TakeHeld());
-    // A libpython that is not relocated, or holds no interpreter yet; or none is mapped: most
-    // programs never have one.
-    const bool starts =
-        absl::IsDataLoss(made.status()) || absl::IsFailedPrecondition(made.status());
+    // A libpython that is not relocated, or holds no interpreter yet, or whose last program is
+    // still let go of; or none is mapped: most programs never have one.
+    const bool starts = absl::IsDataLoss(made.status()) ||
+                        absl::IsFailedPrecondition(made.status()) ||
+                        absl::IsAlreadyExists(made.status());
     const uint64_t patience_ns = starts                        ? kPatienceWithStartNs
                                  : SaysNoPython(made.status()) ? kPatienceWithLoaderNs
                                                                : 0;

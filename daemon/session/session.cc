@@ -220,7 +220,11 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   const pid_t pid = member.process->pid();
   member.state = SessionState::kEnded;
   room_ = Room();
-  {
+  // A member for what it executed may have it already.
+  const bool goes_on = std::any_of(members_.begin(), members_.end(), [pid](const Member& other) {
+    return other.state != SessionState::kEnded && other.process->pid() == pid;
+  });
+  if (!goes_on) {
     std::lock_guard lock(held_mutex_);
     held_.erase(pid);
   }
@@ -228,10 +232,8 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   member.is_shown = !LeavesOut(member, status);
   if (!status.ok() && first_failure_.ok()) first_failure_ = status;
   if (const auto last = member.process->latest(); status.ok()) last_end_ = last->end->reason;
-  if (member.executed_ns && StopReason().empty()) {
-    AddFollowed(
-        {.pid = pid, .join = ProcessSession::Join::kExecuted, .since_ns = *member.executed_ns});
-  }
+  if (member.executed_ns && !member.has_successor && StopReason().empty())
+    AddExecuted(pid, *member.executed_ns);
   if (IsOver() && !(StopReason().empty() && AnyFollowedRuns())) return LeaveLoop();
   if (!active_ && !AnyIn(SessionState::kAttaching)) BeActive();
 }

@@ -63,6 +63,7 @@ class Session {
     SessionState state = SessionState::kAttaching;
     bool is_shown = true;  // false: it turned out to be none of the session's business
     std::optional<uint64_t> executed_ns;  // it runs another program since
+    bool has_successor = false;           // a member for that one
     TargetRules rules{};                  // that it was given
   };
   // Processes that are not attached, and why.
@@ -107,6 +108,7 @@ class Session {
   void OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held);
   size_t Room() const;
   void AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
+  void AddExecuted(pid_t pid, uint64_t at_ns);
   bool LeavesOut(const Member& member, const absl::Status& status);
   bool AnyFollowedRuns();
   void DescribeLeftOut(SessionSnapshot& snapshot) const;

@@ -163,6 +163,24 @@ TEST_F(JournalTest, SpaceIsTakenBeforehand) {
   }
 }
 
+TEST_F(JournalTest, StepsAsideForTheNextOneOfItsProcess) {
+  auto first = Create();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->WillArm({Field(0x1000)}).ok());
+  const std::string path = first->path();
+  ASSERT_TRUE(first->StepAside().ok());
+  EXPECT_EQ(Journal::BeforeItSteppedAside(first->path()), path);
+  EXPECT_EQ(Journal::BeforeItSteppedAside(path), path);
+  EXPECT_THAT(Reread(*first).fields, SizeIs(1));
+  auto second = Create();
+  ASSERT_TRUE(second.ok()) << second.status();
+  auto third = second->StepAside().ok() ? Create() : second.status();
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_NE(second->path(), first->path());
+  ASSERT_TRUE(first->Remove().ok());
+  EXPECT_THAT(Journal::List(state_dir()), UnorderedElementsAre(second->path(), third->path()));
+}
+
 TEST_F(JournalTest, ASecondOneForTheSameProcessIsRefused) {
   auto journal = Create();
   EXPECT_TRUE(absl::IsAlreadyExists(Create().status())) << Create().status();

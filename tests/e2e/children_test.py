@@ -50,7 +50,7 @@ class ChildrenTest(Case):
         session = self.follow(target, "--delay", "20us")
         self.wait_members(session, [target.pid, *old])
         new = target.ask("hire", kind, 3)
-        self.wait_members(session, new, "executed" if kind == "exec" else "forked")
+        self.wait_members(session, new, "executed" if "exec" in kind else "forked")
         before = {int(pid): calls for pid, (_, calls) in target.ask("order", 0).items()}
         answers = target.ask("order", N)
         self.assertEqual({answer for answer, _ in answers.values()}, {ANSWER})
@@ -99,6 +99,11 @@ class ChildrenTest(Case):
     @each_mechanism
     def test_executed_workers(self, python):
         self.try_workers(python, "exec")
+
+    @each_mechanism
+    def test_forked_workers_that_execute_at_once(self, python):
+        """Attached twice: the new program while the links of the old one are still being closed."""
+        self.try_workers(python, "fork, exec")
 
     def test_workers_of_a_shell(self):
         """What stands between is no Python."""

@@ -69,6 +69,22 @@ TEST_F(RecoveryTest, AnotherProcessHasThePidNow) {
   EXPECT_TRUE(process->Alive());
 }
 
+TEST_F(RecoveryTest, AJournalThatSteppedAsideIsTheProcessesAgainAtTheNextStart) {
+  Put("7-7.aside-1-0", Header(kNobody, 1, ReadBootId()));
+  RetryRecovery(state_dir_, files_);
+  EXPECT_TRUE(Exists("7-7.aside-1-0")) << "its session may still be closing links";
+  EXPECT_EQ(Recover().gone, 1);
+  EXPECT_FALSE(Exists("7-7.aside-1-0"));
+  EXPECT_FALSE(Exists("7-7"));
+}
+
+TEST_F(RecoveryTest, OneThatSteppedAsideForAnotherIsRecoveredBesideIt) {
+  Put("7-7", Header(kNobody, 1, ReadBootId()));
+  Put("7-7.aside-1-0", Header(kNobody, 1, ReadBootId()));
+  EXPECT_EQ(Recover().gone, 2);
+  EXPECT_TRUE(std::filesystem::is_empty(state_dir_ + "/journal"));
+}
+
 TEST_F(RecoveryTest, WhatCannotBeReadIsSetAside) {
   Put("1-1", "not a journal\n");
   EXPECT_EQ(Recover().failed, 1);

@@ -76,10 +76,24 @@ def forked(orders, answers, ours, at_once=0):
     return child, lambda: os.waitpid(child, 0)[1]
 
 
+def command_of(orders, answers):
+    return [*shell_of, sys.executable, os.path.abspath(__file__), "worker", str(orders), str(answers)]
+
+
 def executed(orders, answers, ours, before=None):
-    command = [sys.executable, os.path.abspath(__file__), "worker", str(orders), str(answers)]
-    child = subprocess.Popen(shell_of + command, pass_fds=(orders, answers), preexec_fn=before)
+    child = subprocess.Popen(command_of(orders, answers), pass_fds=(orders, answers), preexec_fn=before)
     return child.pid, child.wait
+
+
+def forked_to_execute(orders, answers, ours):
+    """A process of its own before it executes: `subprocess` shares its memory with the child until then (vfork)."""
+    child = os.fork()
+    if child == 0:
+        for fd in (orders, answers):
+            os.set_inheritable(fd, True)
+        command = command_of(orders, answers)
+        os.execv(command[0], command)
+    return child, lambda: os.waitpid(child, 0)[1]
 
 
 def multiprocessed(method):
@@ -106,7 +120,8 @@ def forked_eagerly(orders, answers, ours):
     return forked(orders, answers, ours, at_once=100)
 
 
-starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed, "spawn": multiprocessed("spawn"),
+starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed,
+          "fork, exec": forked_to_execute, "spawn": multiprocessed("spawn"),
           "forkserver": multiprocessed("forkserver")}
 workers = []
 late = []
@@ -161,5 +176,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["worker"]:
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order, "dismiss": dismiss, "through_a_shell": through_a_shell,
-               "become": become, "calls": lambda: calls})
+        serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
+               "dismiss": dismiss, "through_a_shell": through_a_shell, "become": become, "calls": lambda: calls})
