@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import sys
 import time
@@ -286,6 +287,17 @@ def fork_pool(python, count, aim_active_s):
             Row(name + "memory", "%.0f MB" % rss, "under 100 MB", rss < 100)]
 
 
+def executed_children(daemon, python, count):
+    with started(python) as target:
+        with attached(daemon, target, "--children") as session:
+            target.ask("execute", count)
+        joined = [one["joined"] for one in session.updates[-1]["processes"]]
+    # "executed; attached after 16ms"
+    ms = [int(re.search("after ([0-9]+)ms", one)[1]) for one in joined if one.startswith("executed; attached")]
+    return [Row("a program that a child executes, from exec until attached", "%d ms, %d at most" % (median(ms), max(ms)),
+                "within 50 ms", len(ms) == count and max(ms) <= 50, "%d of %d" % (len(ms), count))]
+
+
 def measure(daemon, interpreter, quick):
     python, rounds = interpreter, 3 if quick else 9
     rows = []
@@ -295,6 +307,7 @@ def measure(daemon, interpreter, quick):
         rows += sleeps(daemon, target, quick)
         rows += hit_cost_beside_many(daemon, target, rounds)
     rows += attach_times(daemon, python, rounds)
+    rows += executed_children(daemon, python, 6 if quick else 16)
     rows += import_cost(daemon, python, 2 if quick else 5)
     rows += other_process(daemon, python, rounds)
     rows += after_kill(python)

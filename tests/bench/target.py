@@ -7,6 +7,7 @@ import gc
 import itertools
 import os
 import signal
+import subprocess
 import sys
 import time
 import types
@@ -132,6 +133,19 @@ def end_pool():
         os.waitpid(pid, 0)
 
 
+def execute(children):
+    """One after the other: half of them as subprocess does it, half forked before they execute."""
+    command = [sys.executable, "-c", "import time; time.sleep(0.3)"]
+    for i in range(children):
+        if i % 2 == 0:
+            subprocess.run(command, check=True)
+            continue
+        pid = os.fork()
+        if pid == 0:
+            os.execv(command[0], command)
+        os.waitpid(pid, 0)
+
+
 def count_code_objects():
     seen, todo = set(), [o.__code__ for o in gc.get_objects() if isinstance(o, types.FunctionType)]
     while todo:
@@ -157,4 +171,4 @@ if __name__ == "__main__":
     batches(3, 3000)  # warm: specialised as code that has run for long
     serve({"batches": batches, "single_calls": single_calls, "import_modules": import_modules, "grow": grow,
            "run": run, "generate": generate, "call_generated": call_generated, "fork_pool": fork_pool,
-           "end_pool": end_pool})
+           "end_pool": end_pool, "execute": execute})
