@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,6 @@ namespace sbump {
 namespace {
 
 constexpr std::string_view kMagic = "sbump-journal 1";
-constexpr std::string_view kAside = ".aside-";
 
 std::string DirectoryOf(const std::string& state_dir) { return state_dir + "/journal"; }
 
@@ -142,6 +142,7 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
     return ErrnoStatus(errno, StrCat("pid ", target.pid, ": cannot create the journal ", path,
                                      ", and nothing is armed without one"));
   }
+  flock(file.get(), LOCK_EX | LOCK_NB);  // Claim()
   Journal journal(std::move(file), path);
   journal.header_ = StrCat(kMagic, " pid=", target.pid, " start_ticks=", target.start_ticks,
                            " boot_id=", ReadBootId(), "\n");
@@ -191,6 +192,7 @@ absl::Status Journal::Compact() {
   const std::string path = path_ + ".new";
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.valid()) return ErrnoStatus(errno, StrCat("creating ", path));
+  flock(file.get(), LOCK_EX | LOCK_NB);
   Journal fresh(std::move(file), path);
   absl::Status status = fresh.Reserve();
   if (status.ok()) status = fresh.Append(text);
@@ -248,15 +250,29 @@ void Journal::Tidy() {
 
 absl::Status Journal::StepAside() {
   static std::atomic<uint64_t> number = 0;
-  const std::string aside = StrCat(path_, kAside, getpid(), "-", number++);
-  if (rename(path_.c_str(), aside.c_str()) != 0)
-    return ErrnoStatus(errno, StrCat("renaming ", path_));
+  std::string aside;
+  do {
+    aside = StrCat(path_, ".aside-", number++);
+    if (link(path_.c_str(), aside.c_str()) == 0) break;
+  } while (errno == EEXIST);  // what another daemon left
+  if (unlink(path_.c_str()) != 0 || access(aside.c_str(), F_OK) != 0)
+    return ErrnoStatus(errno, StrCat("moving ", path_, " aside"));
   path_ = aside;
   return absl::OkStatus();
 }
 
-std::string Journal::BeforeItSteppedAside(const std::string& path) {
-  return path.substr(0, path.find(kAside));
+absl::StatusOr<Fd> Journal::Claim(const std::string& path) {
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid()) return ErrnoStatus(errno, StrCat("opening ", path));
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
+    return absl::AlreadyExistsError(StrCat(path, " is a session's"));
+  }
+  struct stat ours, there;
+  const bool is_there = fstat(file.get(), &ours) == 0 && stat(path.c_str(), &there) == 0 &&
+                        ours.st_ino == there.st_ino;
+  if (!is_there) return absl::NotFoundError(StrCat(path, " was its session's, which has ended"));
+  return file;
 }
 
 absl::Status Journal::Remove() {

@@ -82,9 +82,8 @@ class Journal {
   void Tidy();
 
   // Makes room for the next journal of the process, which runs another program now: until Remove()
-  // this one lies beside it, for the daemon that finds it at its start.
+  // this one lies beside it.
   absl::Status StepAside();
-  static std::string BeforeItSteppedAside(const std::string& path);  // the same where it did not
   // Everything is undone: removes the file.
   absl::Status Remove();
   // Keeps the file for a later recovery.
@@ -94,6 +93,9 @@ class Journal {
   // Without a whole first line: its daemon died before it could arm anything.
   static bool NeverBegun(std::string_view text);
   static absl::StatusOr<JournalContents> Parse(std::string_view text);
+  // To be held while a journal that was left is read and undone. kAlreadyExists while its session
+  // lives, in any daemon (flock(2)); kNotFound where there is none any more.
+  static absl::StatusOr<Fd> Claim(const std::string& path);
   // Paths of the journals in STATE_DIR.
   static std::vector<std::string> List(const std::string& state_dir);
 

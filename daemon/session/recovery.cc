@@ -99,8 +99,6 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
   SB_RETURN_IF_ERROR(process.status());
   if (process->id() != journal.target) return std::nullopt;
   SB_ASSIGN_OR_RETURN(TargetLock lock, TargetLock::Acquire(process->id(), "recovery"));
-  if (access(path.c_str(), F_OK) != 0)
-    return absl::AbortedError(StrCat(path, " was its session's, which has ended"));
   SB_ASSIGN_OR_RETURN(RemoteMemory memory,
                       RemoteMemory::Open(process->proc_dirfd(), process->pid()));
   SB_ASSIGN_OR_RETURN(int restored, UndoAll(*process, memory, files, journal));
@@ -109,6 +107,8 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
 }
 
 void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryResult& result) {
+  const absl::StatusOr<Fd> claim = Journal::Claim(path);
+  if (absl::IsAlreadyExists(claim.status()) || absl::IsNotFound(claim.status())) return;
   absl::StatusOr<std::string> text = ReadFile(path);
   if (text.ok() && Journal::NeverBegun(*text)) {
     unlink(path.c_str());
@@ -146,13 +146,6 @@ void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryRe
   }
 }
 
-// Its session has ended with the daemon: it can be the process's journal again.
-std::string TakeBack(const std::string& path) {
-  const std::string before = Journal::BeforeItSteppedAside(path);
-  const bool is_free = access(before.c_str(), F_OK) != 0;
-  return is_free && rename(path.c_str(), before.c_str()) == 0 ? before : path;
-}
-
 }  // namespace
 
 RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files) {
@@ -161,7 +154,7 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
     if (path.ends_with(".new")) {
       unlink(path.c_str());  // never became the journal
     } else if (!path.ends_with(".broken")) {
-      RecoverOne(TakeBack(path), files, result);
+      RecoverOne(path, files, result);
     }
   }
   return result;
@@ -170,10 +163,11 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files) {
   for (const std::string& path : Journal::List(state_dir)) {
     if (path.ends_with(".new") || path.ends_with(".broken")) continue;
-    if (path != Journal::BeforeItSteppedAside(path)) continue;  // its session is still at its end
+    const absl::StatusOr<Fd> claim = Journal::Claim(path);
+    if (!claim.ok()) continue;  // a session has it
     absl::StatusOr<std::string> text = ReadFile(path);
     absl::StatusOr<JournalContents> journal = text.ok() ? Journal::Parse(*text) : text.status();
-    if (!journal.ok()) continue;  // a session is just beginning it, or has ended
+    if (!journal.ok()) continue;
     absl::StatusOr<std::optional<int>> restored = RecoverProcess(*journal, path, files);
     if (!restored.ok()) continue;
     if (!restored->has_value()) {

@@ -163,14 +163,51 @@ TEST_F(JournalTest, SpaceIsTakenBeforehand) {
   }
 }
 
+TEST_F(JournalTest, NobodyElseClaimsTheJournalOfASession) {
+  std::string path;
+  {
+    auto journal = Create();
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    path = journal->path();
+    EXPECT_TRUE(absl::IsAlreadyExists(Journal::Claim(path).status()));
+    ASSERT_TRUE(journal->StepAside().ok());
+    EXPECT_TRUE(absl::IsNotFound(Journal::Claim(path).status())) << Journal::Claim(path).status();
+    path = journal->path();
+    EXPECT_TRUE(absl::IsAlreadyExists(Journal::Claim(path).status()));
+  }
+  auto claim = Journal::Claim(path);
+  ASSERT_TRUE(claim.ok()) << claim.status();
+  EXPECT_TRUE(absl::IsAlreadyExists(Journal::Claim(path).status()));
+}
+
+TEST_F(JournalTest, AShorterJournalIsTheSessionsToo) {
+  auto journal = Create();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  while (std::filesystem::file_size(journal->path()) < 2 * Journal::kCompactBytes) {
+    ASSERT_TRUE(journal->WillArm(std::vector<ArmedField>(1000, Field(0x1000))).ok());
+  }
+  journal->Tidy();
+  EXPECT_LT(std::filesystem::file_size(journal->path()), Journal::kCompactBytes);
+  EXPECT_TRUE(absl::IsAlreadyExists(Journal::Claim(journal->path()).status()));
+}
+
+TEST_F(JournalTest, WhatAnotherDaemonLeftIsNotWrittenOver) {
+  auto journal = Create();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  const std::string path = journal->path();
+  for (int i = 0; i < 100; ++i) std::ofstream(StrCat(path, ".aside-", i)) << "left";
+  ASSERT_TRUE(journal->StepAside().ok());
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(TextOf(StrCat(path, ".aside-", i)), "left");
+  EXPECT_TRUE(std::filesystem::exists(journal->path()));
+}
+
 TEST_F(JournalTest, StepsAsideForTheNextOneOfItsProcess) {
   auto first = Create();
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(first->WillArm({Field(0x1000)}).ok());
   const std::string path = first->path();
   ASSERT_TRUE(first->StepAside().ok());
-  EXPECT_EQ(Journal::BeforeItSteppedAside(first->path()), path);
-  EXPECT_EQ(Journal::BeforeItSteppedAside(path), path);
+  EXPECT_TRUE(first->path().starts_with(path + ".aside-")) << first->path();
   EXPECT_THAT(Reread(*first).fields, SizeIs(1));
   auto second = Create();
   ASSERT_TRUE(second.ok()) << second.status();

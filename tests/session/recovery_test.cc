@@ -69,20 +69,33 @@ TEST_F(RecoveryTest, AnotherProcessHasThePidNow) {
   EXPECT_TRUE(process->Alive());
 }
 
-TEST_F(RecoveryTest, AJournalThatSteppedAsideIsTheProcessesAgainAtTheNextStart) {
-  Put("7-7.aside-1-0", Header(kNobody, 1, ReadBootId()));
-  RetryRecovery(state_dir_, files_);
-  EXPECT_TRUE(Exists("7-7.aside-1-0")) << "its session may still be closing links";
-  EXPECT_EQ(Recover().gone, 1);
-  EXPECT_FALSE(Exists("7-7.aside-1-0"));
-  EXPECT_FALSE(Exists("7-7"));
-}
-
 TEST_F(RecoveryTest, OneThatSteppedAsideForAnotherIsRecoveredBesideIt) {
   Put("7-7", Header(kNobody, 1, ReadBootId()));
-  Put("7-7.aside-1-0", Header(kNobody, 1, ReadBootId()));
+  Put("7-7.aside-0", Header(kNobody, 1, ReadBootId()));
   EXPECT_EQ(Recover().gone, 2);
   EXPECT_TRUE(std::filesystem::is_empty(state_dir_ + "/journal"));
+}
+
+TEST_F(RecoveryTest, ASessionsJournalIsLeftAlone) {
+  auto live = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1});
+  ASSERT_TRUE(live.ok()) << live.status();
+  ASSERT_TRUE(live->StepAside().ok());
+  const RecoveryResult result = Recover();
+  EXPECT_EQ(result.processes + result.gone + result.failed, 0);
+  RetryRecovery(state_dir_, files_);
+  EXPECT_TRUE(std::filesystem::exists(live->path()));
+}
+
+TEST_F(RecoveryTest, WhatASessionLeftIsTriedAgain) {
+  std::string path;
+  {
+    auto left = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1});
+    ASSERT_TRUE(left.ok()) << left.status();
+    ASSERT_TRUE(left->StepAside().ok());
+    path = left->path();
+  }
+  RetryRecovery(state_dir_, files_);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(RecoveryTest, WhatCannotBeReadIsSetAside) {
