@@ -11,8 +11,8 @@ namespace {
 constexpr int kMaxWarnings = 100;
 
 std::string KeyOf(const v1::TargetStats& stats) {
-  return StrCat(stats.pid(), "\n", stats.pattern(), "\n", stats.filename(), "\n",
-                stats.first_line(), "\n", stats.qualname());
+  return StrCat(stats.pid(), "\n", stats.process_number(), "\n", stats.pattern(), "\n",
+                stats.filename(), "\n", stats.first_line(), "\n", stats.qualname());
 }
 
 bool ComesFirst(const TargetRow* a, const TargetRow* b) {

@@ -62,6 +62,7 @@ void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
   target.set_code_objects(counters.code_objects);
   target.set_blocked(Utf8(counters.blocked));
   target.set_pid(snapshot.process.pid);
+  target.set_process_number(static_cast<uint32_t>(snapshot.number));
   if (info.native) FillNative(*info.native, *target.mutable_native());
 }
 

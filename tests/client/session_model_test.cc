@@ -44,6 +44,18 @@ TEST(SessionModel, SortsByDelayThenCalls) {
   EXPECT_EQ(rows[1]->stats.qualname(), "many");
 }
 
+TEST(SessionModel, ProgramsOfOneProcessHaveRowsOfTheirOwn) {
+  SessionModel model;
+  v1::SessionUpdate update = Active(0, 0);
+  update.clear_targets();
+  *update.add_targets() = Stats("step", 1000, 0);
+  *update.add_targets() = Stats("step", 3, 0);
+  update.mutable_targets(1)->set_process_number(1);
+  model.Apply(update);
+  ASSERT_EQ(model.target_count(), 2u);
+  EXPECT_EQ(model.TopRows(1)[0]->stats.calls(), 1000u);
+}
+
 TEST(SessionModel, KeepsWhatLaterUpdatesDoNotRepeat) {
   SessionModel model;
   v1::SessionUpdate update = Active(0, 1);
