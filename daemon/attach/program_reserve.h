@@ -23,11 +23,11 @@ class ProgramReserve {
   ProgramReserve(const ProgramReserve&) = delete;
   ProgramReserve& operator=(const ProgramReserve&) = delete;
 
-  // As Programs::Load(), and has more of the same loaded beside what the caller does next. Given
-  // out at once where that was asked for last; its errors are those of loading here.
+  // As Programs::Load(), and has more of the same loaded beside what the caller does next. What was
+  // asked for last is given out at once, or once it is loaded; errors are those of loading here.
   Loaded Take(const sb_config& config, ProgramSet set);
-  // Nobody will take any more: what is loaded goes.
-  void Clear();
+  // What is loaded goes, and nothing more is loaded ahead.
+  void Close();
 
  private:
   struct Spare {
@@ -36,12 +36,13 @@ class ProgramReserve {
     std::future<Loaded> programs;
   };
 
-  // The spare where it is of this kind; another one is made in any case.
+  // The spare where it is of this kind; another one is made in any case, until Close().
   std::future<Loaded> Exchange(const sb_config& config, ProgramSet set);
 
   const Loader loader_;
   std::mutex mutex_;
   std::optional<Spare> spare_;  // guarded by mutex_
+  bool closed_ = false;         // guarded by mutex_
 };
 
 }  // namespace sbump

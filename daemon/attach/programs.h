@@ -1,9 +1,9 @@
 // The BPF programs of one session: loaded, linked to their sites, asked and answered. The only door
 // to libbpf.
 //
-// Thread: made and used on the session's own thread. Loading costs tens of milliseconds of CPU (the
-// verifier), each link tens more (the kernel waits for grace periods), so links are opened and
-// closed in parallel.
+// Thread: used on the session's own thread; may be made on another (program_reserve.h). Loading
+// costs tens of milliseconds of CPU (the verifier), each link tens more (the kernel waits for grace
+// periods), so links are opened and closed in parallel.
 #pragma once
 
 #include <array>

@@ -120,7 +120,7 @@ void Session::Run(const std::function<void(absl::Status)>& on_end) {
 
 void Session::Finish(const absl::Status& status) {
   UnfollowChildren();
-  program_reserve_.Clear();
+  program_reserve_.Close();
   {
     std::lock_guard lock(mutex_);
     takes_tasks_ = false;

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace sbump {
@@ -80,14 +82,24 @@ TEST(ProgramReserveTest, ASpareThatCouldNotBeLoadedFailsNobody) {
   EXPECT_EQ(loads.First(5).size(), 5u);
 }
 
-TEST(ProgramReserveTest, KeepsNoneWhenItIsCleared) {
+TEST(ProgramReserveTest, LoadsNothingAheadOnceItIsClosed) {
   Loads loads;
   ProgramReserve reserve(loads.loader());
   EXPECT_TRUE(reserve.Take(ConfigOf(1), {}).ok());
-  reserve.Clear();
+  reserve.Close();
   EXPECT_EQ(loads.First(2).size(), 2u);
   EXPECT_TRUE(reserve.Take(ConfigOf(1), {}).ok());
-  EXPECT_EQ(loads.First(4).size(), 4u);
+  EXPECT_EQ(loads.First(3).size(), 3u);
+}
+
+TEST(ProgramReserveTest, WhatLoadingASpareThrowsFailsNobody) {
+  std::atomic<int> loads = 0;
+  ProgramReserve reserve([&](const sb_config&, ProgramSet) -> ProgramReserve::Loaded {
+    if (loads++ < 2) throw std::bad_alloc();
+    return std::unique_ptr<Programs>();
+  });
+  EXPECT_THROW(reserve.Take(ConfigOf(1), {}).IgnoreError(), std::bad_alloc);
+  EXPECT_TRUE(reserve.Take(ConfigOf(1), {}).ok());
 }
 
 TEST(ProgramReserveTest, TellsWhyThereAreNone) {
