@@ -1,6 +1,8 @@
 #include <malloc.h>
 
+#include <algorithm>
 #include <csignal>
+#include <thread>
 
 #include "daemon/daemon.h"
 
@@ -12,7 +14,7 @@ int main(int argc, char** argv) {
   // A request may have 32 MB: what it took goes back to the kernel with it. (glibc would learn from
   // the first one to keep such sizes.)
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  // A thread for each process: with an arena for each of them, their gaps take a tenth of all.
-  mallopt(M_ARENA_MAX, 4);
+  // Eight for each processor, which is usual, have gaps that take a tenth of all memory.
+  mallopt(M_ARENA_MAX, 2 * static_cast<int>(std::max(2u, std::thread::hardware_concurrency())));
   return sbump::RunDaemon(options);
 }

@@ -55,10 +55,13 @@ void Attachment::Learn(HeapWalk walk) {
   }
 }
 
-std::vector<RemoteAddr> Attachment::KnownAddresses() const {
+std::vector<RemoteAddr> Attachment::KnownAddresses(size_t most) const {
   std::vector<RemoteAddr> codes;
-  codes.reserve(inventory_.codes().size());
-  for (const auto& [addr, code] : inventory_.codes()) codes.push_back(RemoteAddr{addr});
+  codes.reserve(std::min(most, inventory_.codes().size()));
+  for (const auto& [addr, code] : inventory_.codes()) {
+    if (codes.size() == most) break;
+    codes.push_back(RemoteAddr{addr});
+  }
   return codes;
 }
 

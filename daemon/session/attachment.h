@@ -139,7 +139,7 @@ class Attachment {
   absl::Status ReserveRows();
   uint32_t RowsWithSpare() const;
   sb_verdict VerdictOf(const KnownCode& code) const;
-  std::vector<RemoteAddr> KnownAddresses() const;
+  std::vector<RemoteAddr> KnownAddresses(size_t most = SIZE_MAX) const;
   uint32_t DisarmStopped(const std::vector<ArmedField>& fields, const PtraceStop& stop);
 
   // Code objects whose thread went on, or may have, before they were armed.

@@ -28,6 +28,11 @@ void Session::ChangeRules(RulesChange change,
 
 void Session::ApplyChange(RulesChange change,
                           std::function<void(absl::StatusOr<RulesInForce>)> done) {
+  if (changing_) {  // one after the other: each is in force everywhere before the next
+    waiting_changes_.push_back(
+        [this, change = std::move(change), done = std::move(done)] { ApplyChange(change, done); });
+    return;
+  }
   if (!StopReason().empty())
     return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
   if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
@@ -40,6 +45,7 @@ void Session::ApplyChange(RulesChange change,
     if (members_[i].state == SessionState::kActive) pending->asked.push_back(i);
   }
   pending->owed = pending->asked.size();
+  changing_ = pending->owed != 0;
   for (size_t index : pending->asked) {
     members_[index].process->ChangeRules(
         change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
@@ -72,7 +78,9 @@ void Session::CatchUp(Member& member) {
   }
   member.rules = now;
   member.process->ChangeRules(change, [pid = member.process->pid(), id = id_](const auto& done) {
-    if (!done.ok())
+    const bool is_ending =
+        absl::IsFailedPrecondition(done.status()) || absl::IsNotFound(done.status());
+    if (!done.ok() && !is_ending)
       Log(LogLevel::kWarning, "change_not_in_force",
           {{"pid", pid}, {"session", id}, {"why", ToStd(done.status().message())}});
   });
@@ -90,17 +98,26 @@ void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<Rule
   } else if (change->failure.ok()) {
     change->failure = of_one.status();
   }
-  if (--change->owed != 0) return;
-  if (change->changed != 0) Adopt(change->rules);
-  for (size_t index : change->asked) members_[index].rules = spec_in_force_.rules;
+  if (--change->owed == 0) Conclude(*change);
+}
+
+void Session::Conclude(Change& change) {
+  if (change.changed != 0) Adopt(change.rules);
+  for (size_t index : change.asked) members_[index].rules = spec_in_force_.rules;
   for (Member& member : members_) {
     if (member.state == SessionState::kActive) CatchUp(member);
   }
   if (StopReason().empty()) Publish(SessionState::kActive, nullptr);
-  if (change->changed == 0) return change->done(change->failure);
-  if (!change->failure.ok())
-    sum.warnings.push_back(StrCat("not in force everywhere: ", change->failure.message()));
-  change->done(std::move(sum));
+  RulesInForce& sum = change.in_force;
+  if (change.changed != 0 && !change.failure.ok())
+    sum.warnings.push_back(StrCat("not in force everywhere: ", change.failure.message()));
+  change.done(change.changed == 0 ? absl::StatusOr<RulesInForce>(change.failure) : std::move(sum));
+  changing_ = false;
+  while (!changing_ && !waiting_changes_.empty()) {
+    const auto next = std::move(waiting_changes_.front());
+    waiting_changes_.pop_front();
+    next();
+  }
 }
 
 }  // namespace sbump

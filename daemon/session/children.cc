@@ -87,14 +87,12 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
                        std::move(held));
   }
   // Another program, judged anew: by a new member.
-  const bool is_first = live == members_.rend();
-  const bool has_room = Room() != 0;
-  if (!is_first) {
+  if (live != members_.rend()) {
     live->executed_ns = event.at_ns;
-    live->has_successor = has_room;
+    live->has_successor = true;
     live->process->Stop("target called exec");
   }
-  if (is_first || has_room) AddExecuted(event.pid, event.at_ns);
+  AddExecuted(event.pid, event.at_ns);
 }
 
 // Where the process was followed already it waits until that one lets go of it.
@@ -102,10 +100,21 @@ void Session::AddExecuted(pid_t pid, uint64_t at_ns) {
   AddFollowed({.pid = pid, .join = ProcessSession::Join::kExecuted, .since_ns = at_ns});
 }
 
+// The part for what its process ran before took long to let go of it: another one, when it has.
+void Session::CameTooSoon(Member& member) {
+  for (Member& before : members_) {
+    const bool is_its = before.state != SessionState::kEnded && before.has_successor &&
+                        before.process->pid() == member.process->pid();
+    if (!is_its) continue;
+    before.has_successor = false;
+    member.is_shown = false;
+  }
+}
+
 size_t Session::Room() const {
   const auto free = [](size_t most, size_t taken) { return most - std::min(most, taken); };
   const auto live = std::count_if(members_.begin(), members_.end(), [](const Member& member) {
-    return member.state != SessionState::kEnded;
+    return member.state != SessionState::kEnded && !member.has_successor;
   });
   return std::min(free(spec_.max_processes, static_cast<size_t>(live)),
                   free(kMostProcessesEver, members_.size()));

@@ -48,8 +48,7 @@ void Attachment::ExplainMeanwhile() {
   std::erase_if(patterns, [this](size_t i) { return explanations_.count(i) != 0; });
   if (patterns.empty()) return;
   auto names = std::make_shared<NamesToExplain>();
-  for (RemoteAddr addr : KnownAddresses()) {
-    if (names->size() == kMostNamesWhileActive) break;
+  for (RemoteAddr addr : KnownAddresses(kMostNamesWhileActive)) {
     if (names->size() % kRowsBetweenAnswers == 0) HandleEvents();
     // Those that are answered meanwhile may be the last of it.
     if (const KnownCode* code = inventory_.Find(addr)) names->Add(inventory_.NameOf(*code));

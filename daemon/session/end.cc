@@ -96,8 +96,9 @@ DetachProof Attachment::DetachAndProve() {
   programs_->control().abort = 1;
   if (sleepers_ != nullptr) sleepers_->Pause();
   HandleEvents();  // the dead leave the inventory
-  if (Execed()) LetGoOfOldImage();
-  const bool readable = Alive() && !Execed();
+  const bool executed = Execed();
+  if (executed) LetGoOfOldImage();
+  const bool readable = !executed && Alive();
   if (readable && active_since_ns_ != 0 && HasPython()) AttributeTheRest();
   const std::vector<ArmedField> fields = ArmedFields();
   std::string trouble = readable ? Disarm(fields) : "";

@@ -97,7 +97,9 @@ void Attachment::OnNewInterpreter(const sb_event& event) {
   const absl::Status status = BumpUnusedInterpreters(memory_, memory_, interpreter_);
   programs_->Answer(event);
   unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
-  if (!status.ok()) Skip(StrCat("a new interpreter: ", ToStd(status.message())));
+  // Not found: it is another program's, whose thread met our probe after an exec, or all has ended.
+  if (!status.ok() && !absl::IsNotFound(status))
+    Skip(StrCat("a new interpreter: ", ToStd(status.message())));
 }
 
 void Attachment::OnDead(const sb_event& event) {

@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <utility>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -28,6 +29,7 @@ constexpr auto kTickIntervalOfMany = std::chrono::milliseconds(250);  // by each
 // often it is looked at.
 constexpr uint64_t kPatienceWithLoaderNs = 500'000'000;
 constexpr uint64_t kPatienceWithStartNs = 5'000'000'000;
+constexpr uint64_t kPatienceWithStoppedNs = 10'000'000'000;  // by a signal or a tracer
 constexpr auto kLongestPause = std::chrono::milliseconds(5);
 constexpr auto kPauseWhileStopped = std::chrono::milliseconds(20);
 // How long a process is tried again that was not stopped within the limit.
@@ -227,17 +229,20 @@ absl::Status ProcessSession::AttachOnce() {
 }
 
 // A program that has just been executed becomes a Python in its own time; none of that passes while
-// it is stopped.
+// it is stopped, or while the part for what the process ran before has its lock.
 absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
-  uint64_t begin_ns = MonotonicNs();
+  const uint64_t first_ns = MonotonicNs();
+  uint64_t begin_ns = first_ns;
+  bool was_locked = false;
   for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<std::unique_ptr<Attachment>> made =
         Attachment::Prepare(pid(), spec_, environment_, session_id_, TakeHeld());
-    // A libpython that is not relocated, or holds no interpreter yet, or whose last program is
-    // still let go of; or none is mapped: most programs never have one.
-    const bool starts = absl::IsDataLoss(made.status()) ||
-                        absl::IsFailedPrecondition(made.status()) ||
-                        absl::IsAlreadyExists(made.status());
+    const bool is_locked = absl::IsAlreadyExists(made.status());
+    if (std::exchange(was_locked, is_locked) && !is_locked) begin_ns = MonotonicNs();
+    // A libpython that is not relocated, or holds no interpreter yet; or none is mapped: most
+    // programs never have one.
+    const bool starts =
+        absl::IsDataLoss(made.status()) || absl::IsFailedPrecondition(made.status()) || is_locked;
     const uint64_t patience_ns = starts                        ? kPatienceWithStartNs
                                  : SaysNoPython(made.status()) ? kPatienceWithLoaderNs
                                                                : 0;
@@ -245,8 +250,9 @@ absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
         !StopReason().empty()) {
       return made;
     }
-    if (IsStopped(pid())) {
-      begin_ns = MonotonicNs();
+    const uint64_t now_ns = MonotonicNs();
+    if (!is_locked && now_ns < first_ns + kPatienceWithStoppedNs && IsStopped(pid())) {
+      begin_ns = now_ns;
       pause = kPauseWhileStopped;
     }
     std::this_thread::sleep_for(pause);

@@ -230,6 +230,7 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   }
   attached_ |= status.ok();
   member.is_shown = !LeavesOut(member, status);
+  if (absl::IsAlreadyExists(status)) CameTooSoon(member);
   if (!status.ok() && first_failure_.ok()) first_failure_ = status;
   if (const auto last = member.process->latest(); status.ok()) last_end_ = last->end->reason;
   if (member.executed_ns && !member.has_successor && StopReason().empty())

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -100,6 +101,7 @@ class Session {
   void Adopt(const RulesChange& change);
   void CatchUp(Member& member);
   void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
+  void Conclude(Change& change);
 
   // children.cc
   absl::Status FollowChildren();
@@ -109,6 +111,7 @@ class Session {
   size_t Room() const;
   void AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
   void AddExecuted(pid_t pid, uint64_t at_ns);
+  void CameTooSoon(Member& member);
   bool LeavesOut(const Member& member, const absl::Status& status);
   bool AnyFollowedRuns();
   void DescribeLeftOut(SessionSnapshot& snapshot) const;
@@ -133,6 +136,8 @@ class Session {
   uint64_t next_publish_ns_ = 0;
   uint64_t refresh_number_ = 0;
   size_t refreshing_ = 0;
+  bool changing_ = false;  // some process has yet to answer
+  std::deque<std::function<void()>> waiting_changes_;
   std::optional<uint64_t> follower_;  // with spec_.children
   std::set<pid_t> followed_;          // that ran when it was last looked at
   LeftOut left_out_;

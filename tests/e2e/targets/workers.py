@@ -1,10 +1,12 @@
 """A service with workers: processes that it forks, spawns or executes, each of which counts its own calls."""
 import ctypes
+import errno
 import json
 import multiprocessing
 import os
 import subprocess
 import sys
+import time
 
 from protocol import serve
 
@@ -134,8 +136,12 @@ def hire(kind, count):
 
 
 def ptrace(request, pid):
-    if ctypes.CDLL(None, use_errno=True).ptrace(request, pid, None, None) != 0:
-        raise OSError(ctypes.get_errno(), "ptrace")
+    """Tried again while somebody else traces it."""
+    end = time.monotonic() + 5
+    while ctypes.CDLL(None, use_errno=True).ptrace(request, pid, None, None) != 0:
+        if ctypes.get_errno() != errno.EPERM or time.monotonic() > end:
+            raise OSError(ctypes.get_errno(), "ptrace")
+        time.sleep(0.001)
 
 
 def hire_late():
