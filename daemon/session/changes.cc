@@ -67,10 +67,10 @@ void Session::Adopt(const RulesChange& change) {
   rules.dose.every = change.every.value_or(rules.dose.every);
 }
 
-// With changes that were made while it was being attached.
-void Session::CatchUp(Member& member) {
+// With changes that were made while it was being attached; false: there were none.
+bool Session::CatchUp(Member& member) {
   const TargetRules& now = spec_in_force_.rules;
-  if (member.rules == now) return;
+  if (member.rules == now) return false;
   RulesChange change = {.delay_ns = now.dose.delay_ns, .every = now.dose.every};
   if (member.rules.targets != now.targets || member.rules.natives != now.natives) {
     change.targets = now.targets;
@@ -84,6 +84,7 @@ void Session::CatchUp(Member& member) {
       Log(LogLevel::kWarning, "change_not_in_force",
           {{"pid", pid}, {"session", id}, {"why", ToStd(done.status().message())}});
   });
+  return true;
 }
 
 void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
@@ -104,10 +105,15 @@ void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<Rule
 void Session::Conclude(Change& change) {
   if (change.changed != 0) Adopt(change.rules);
   for (size_t index : change.asked) members_[index].rules = spec_in_force_.rules;
+  bool all_have_it = true;
   for (Member& member : members_) {
-    if (member.state == SessionState::kActive) CatchUp(member);
+    if (member.state == SessionState::kActive && CatchUp(member)) all_have_it = false;
   }
-  if (StopReason().empty()) Publish(SessionState::kActive, nullptr);
+  // Figures of some patterns for one process, and of others for another, would be no sum.
+  if (!all_have_it)
+    RefreshAndPublish();
+  else if (StopReason().empty())
+    Publish(SessionState::kActive, nullptr);
   RulesInForce& sum = change.in_force;
   if (change.changed != 0 && !change.failure.ok())
     sum.warnings.push_back(StrCat("not in force everywhere: ", change.failure.message()));

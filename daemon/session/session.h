@@ -99,7 +99,7 @@ class Session {
   // changes.cc
   void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
   void Adopt(const RulesChange& change);
-  void CatchUp(Member& member);
+  bool CatchUp(Member& member);
   void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
   void Conclude(Change& change);
 
