@@ -19,14 +19,21 @@ class World:
         self.python = python
         self.directory = directory
         self.disk = faults.SmallDisk(directory + "/disk", 8192)
-        self.tracer = self.session = self.target = self.daemon = None
+        self.tracer = self.session = self.target = self.daemon = self.twin = None
+        self.start_twin()
         self.start_target()
         self.start_daemon()
 
     def start_target(self):
         self.target = Target(self.python, HERE / "targets" / "turmoil.py")
         self.reference = self.target.ask("prepare", 2)
-        self.base_ns = [min(of_one) for of_one in zip(*(self.target.ask("speed") for _ in range(5)))]
+        *self.base_ns, step, aside = best_speeds(self.target, self.twin)
+        self.twin_base_ns = [step, aside]
+
+    def start_twin(self):
+        """The same program, which nothing is ever attached to: what slows it is the machine."""
+        self.twin = Target(self.python, HERE / "targets" / "turmoil.py")
+        self.twin.ask("prepare", 0)
 
     def start_daemon(self):
         """It undoes what the last one left."""
@@ -77,10 +84,17 @@ class World:
         try:
             if self.daemon is not None:
                 self.put_away_daemon()
-            if self.target is not None:
-                self.target.kill()
+            for target in (self.target, self.twin):
+                if target is not None:
+                    target.kill()
         finally:
             self.disk.unmount()
+
+
+def best_speeds(*targets):
+    """Of each, its functions' ns per call; of several, in turns: the flat list of all."""
+    rounds = [[ns for target in targets for ns in target.ask("speed", seconds=SECONDS)] for _ in range(5)]
+    return [min(of_one) for of_one in zip(*rounds)]
 
 
 def kill(pids):
