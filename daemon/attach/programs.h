@@ -146,7 +146,4 @@ class Programs {
   std::unique_ptr<Impl> impl_;
 };
 
-// "the ring buffer was full: ..." for the user.
-std::string_view SkipReasonText(sb_skip reason);
-
 }  // namespace sbump

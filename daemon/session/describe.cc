@@ -6,6 +6,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "daemon/attach/skip_text.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
 #include "daemon/session/row_counters.h"
