@@ -1,5 +1,7 @@
 """Random trouble and kill points on each interpreter; see tests/chaos/run."""
 import argparse
+import concurrent.futures
+import multiprocessing
 import pathlib
 import random
 import shutil
@@ -12,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 
 from harness import interpreters  # noqa: E402
+from harness.child import dies_with_parent  # noqa: E402
 import report  # noqa: E402
 from kill_points import KillPoints  # noqa: E402
 from ledger import Ledger  # noqa: E402
@@ -25,6 +28,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--python", action="append", default=[])
     parser.add_argument("--kill-points", type=int, default=300)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown")
     return parser.parse_args()
 
@@ -81,6 +85,24 @@ class Trial:
                 shutil.rmtree(directory, ignore_errors=True)
 
 
+def trials(chosen, options, seed):
+    """The ledger of each. A trial has a process to itself: it mostly waits, and others can be tried meanwhile."""
+    seconds = 60 * options.minutes / -(-len(chosen) // options.jobs)
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork"),
+                                                dies_with_parent(signal.SIGINT)) as workers:
+        running = [workers.submit(try_one, python, seed, options.kill_points, seconds) for python in chosen]
+        try:
+            for trial in running:
+                yield trial.result()
+        except BaseException:
+            workers.shutdown(cancel_futures=True)
+            raise
+
+
+def try_one(python, seed, kill_points, seconds):
+    return Trial(python, seed).run(kill_points, seconds)
+
+
 def main():
     # A shell that puts us into the background has it ignored, and so would the clients be that we interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,12 +110,10 @@ def main():
     seed = random.randrange(1 << 31) if options.seed is None else options.seed
     chosen = pythons(options.python)
     print("seed %d; %s" % (seed, ", ".join(one.name for one in chosen)), flush=True)
-    end = time.monotonic() + 60 * options.minutes
     ledgers = []
-    for number, python in enumerate(chosen):
-        seconds = (end - time.monotonic()) / (len(chosen) - number)
-        ledgers.append(Trial(python, seed).run(options.kill_points, seconds))
-        print(ledgers[-1].summary(), flush=True)
+    for ledger in trials(chosen, options, seed):
+        ledgers.append(ledger)
+        print(ledger.summary(), flush=True)
     if options.markdown:
         pathlib.Path(options.markdown).write_text(report.markdown(ledgers, seed), encoding="utf-8")
     tried = all(ledger.kills for ledger in ledgers)
