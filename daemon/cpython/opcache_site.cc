@@ -2,6 +2,8 @@
 // if (co->co_opcache_flag == OPCACHE_MIN_RUNS) ... } (Python/ceval.c, _PyEval_EvalFrameDefault,
 // v3.8.18).
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@ namespace {
 // Compilers keep increment, store, compare and branch together: 4 instructions in every build seen.
 constexpr size_t kMaxBefore = 4;
 constexpr size_t kMaxAfter = 5;
+// The load of the counter stands a few instructions before that, behind a compare and a jump.
+constexpr size_t kMaxCounting = 32;
 
 bool StoresFlag(const Instruction& instruction, const Layout& layout) {
   return instruction.operation == Operation::kMove &&
@@ -67,8 +71,42 @@ bool DecidesOnStoredValue(Line block, size_t store) {
   return Names(block[*compare], value) && !WrittenWithin(block, value, 1, block.size());
 }
 
+bool LoadsFlag(const Instruction& instruction, RegisterNumber reg, const Layout& layout) {
+  return instruction.operation == Operation::kMove && IsRegister(instruction.operands[0], 32) &&
+         instruction.operands[0].reg == reg &&
+         IsField(instruction.operands[1], layout.code.co_opcache_flag, 32);
+}
+
+// Of the increment: where the old value is.
+RegisterNumber CounterRegister(const Instruction& increment) {
+  return increment.operation == Operation::kAddress ? increment.operands[1].reg
+                                                    : increment.operands[0].reg;
+}
+
+// HitSite::counting; empty where some way to the increment does not come from a load of the field.
+std::vector<uint64_t> CountingBetweenLoadAndStore(Line up_to_store, const Layout& layout,
+                                                  const ReachedCode& loop) {
+  const RegisterNumber counter = CounterRegister(up_to_store.front());
+  std::set<uint64_t> counting;
+  for (const Instruction& instruction : up_to_store) counting.insert(instruction.vaddr);
+  std::vector<uint64_t> waiting = {up_to_store.front().vaddr};
+  while (!waiting.empty()) {
+    const std::optional<std::vector<Instruction>> before = loop.Before(waiting.back());
+    waiting.pop_back();
+    if (!before || before->empty()) return {};
+    for (const Instruction& instruction : *before) {
+      if (LoadsFlag(instruction, counter, layout)) continue;
+      const bool stays = !instruction.Writes(counter) && instruction.flow != Flow::kCall &&
+                         instruction.flow != Flow::kIndirectCall;
+      if (!stays || counting.size() == kMaxCounting) return {};
+      if (counting.insert(instruction.vaddr).second) waiting.push_back(instruction.vaddr);
+    }
+  }
+  return {counting.begin(), counting.end()};
+}
+
 absl::StatusOr<HitSite> CheckedSite(const ElfFile& elf, Line block, size_t store,
-                                    const ReachedCode& loop) {
+                                    const Layout& layout, const ReachedCode& loop) {
   const uint64_t at = block.front().vaddr;
   if (!EndsInEqualBranch(block) || !DecidesOnStoredValue(block, store)) {
     return NotProven(elf, at, "no je or jne on the value of co_opcache_flag follows its store");
@@ -83,7 +121,12 @@ absl::StatusOr<HitSite> CheckedSite(const ElfFile& elf, Line block, size_t store
   if (loop.EntersInside(block)) {
     return NotProven(elf, at, "other code jumps between the increment and the branch");
   }
-  return HitSite{.vaddr = block.back().vaddr, .code = code};
+  std::vector<uint64_t> counting =
+      CountingBetweenLoadAndStore(block.first(store + 1), layout, loop);
+  if (counting.empty()) {
+    return NotProven(elf, at, "where co_opcache_flag is read for the increment is not clear");
+  }
+  return HitSite{.vaddr = block.back().vaddr, .code = code, .counting = std::move(counting)};
 }
 
 }  // namespace
@@ -108,7 +151,7 @@ absl::StatusOr<HitSite> FindOpcacheSite(const ElfFile& elf, const Layout& layout
     const uint64_t start = code.empty() ? 0 : code.front().vaddr;
     return NotProven(elf, start, "nothing increments co_opcache_flag in the interpreter loop");
   }
-  return CheckedSite(elf, block, store_in_block, loop);
+  return CheckedSite(elf, block, store_in_block, layout, loop);
 }
 
 }  // namespace sbump

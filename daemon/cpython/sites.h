@@ -25,6 +25,9 @@ struct HitSite {
   RegisterNumber unit =
       kNoRegister;  // address of the RESUME code unit that is being executed (3.11 on)
   RegisterNumber thread = kNoRegister;  // PyThreadState* (3.13)
+  // 3.8 to 3.10: where a thread stands (what it executes next) that has read co_opcache_flag and
+  // has yet to write it back: over whatever is written there meanwhile. Sorted.
+  std::vector<uint64_t> counting;
   // Reached only where the versions of code and interpreter agree, or are not compared: once for
   // each start. Else, from 3.12 on, a stale version passes here before it is made current, too.
   bool passed_once = false;
@@ -41,7 +44,8 @@ struct Sites {
 //
 // 3.8 to 3.10: in _PyEval_EvalFrameDefault the one store of co_opcache_flag that follows its
 // increment; the site is
-//   the jcc after it, `code` the base register of the store.
+//   the jcc after it, `code` the base register of the store. Each way to the increment comes from a
+//   load of the field, `counting` is what lies between.
 // 3.11: RESUME's handler; the site is the first jcc, after the load of co_warmup. _PyCode_Quicken
 // is the first direct
 //   call behind the jcc that follows the store of co_warmup.

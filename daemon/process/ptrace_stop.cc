@@ -88,6 +88,7 @@ class PtraceStop::Tracer {
   bool is_newborn() const { return is_newborn_; }
   uint64_t ran_ns() const { return ran_ns_; }
   size_t thread_count() const { return thread_count_; }
+  const std::vector<uint64_t>& instruction_pointers() const { return instruction_pointers_; }
   uint64_t stopped_since_ns() const { return stopped_since_ns_; }
 
  private:
@@ -138,6 +139,7 @@ class PtraceStop::Tracer {
     is_newborn_ = ok && sweep.IsNewborn();
     if (ok && first) ran_ns_ = ProcessorTimeNs(process);
     thread_count_ = sweep.thread_count();
+    instruction_pointers_ = sweep.InstructionPointers();
     stopped_since_ns_ = sweep.stopped_since_ns();
     stopped.set_value(std::move(status));
     if (!ok) return;
@@ -167,6 +169,7 @@ class PtraceStop::Tracer {
   bool is_newborn_ = false;
   uint64_t ran_ns_ = 0;
   size_t thread_count_ = 0;
+  std::vector<uint64_t> instruction_pointers_;
   uint64_t stopped_since_ns_ = 0;
 };
 
@@ -204,6 +207,9 @@ const TargetId& PtraceStop::id() const { return tracer_->id(); }
 bool PtraceStop::is_newborn() const { return tracer_->is_newborn(); }
 uint64_t PtraceStop::ran_ns() const { return tracer_->ran_ns(); }
 size_t PtraceStop::thread_count() const { return tracer_->thread_count(); }
+const std::vector<uint64_t>& PtraceStop::instruction_pointers() const {
+  return tracer_->instruction_pointers();
+}
 uint64_t PtraceStop::stopped_since_ns() const { return tracer_->stopped_since_ns(); }
 
 }  // namespace sbump

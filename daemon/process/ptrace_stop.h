@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "daemon/base/status.h"
 #include "daemon/process/target_process.h"
@@ -59,6 +60,8 @@ class PtraceStop {
   // Processor time that it had used until then, the kernel's work for it included; 0: not known.
   uint64_t ran_ns() const;
   size_t thread_count() const;
+  // What each thread executes next, in no order.
+  const std::vector<uint64_t>& instruction_pointers() const;
   // CLOCK_MONOTONIC ns at which the first thread was interrupted.
   uint64_t stopped_since_ns() const;
 

@@ -52,6 +52,12 @@ bool SeizedThread::IsNewborn() const {
   return forks && registers.rax == 0;
 }
 
+uint64_t SeizedThread::InstructionPointer() const {
+  user_regs_struct registers{};
+  if (state_ != State::kStopped || ptrace(PTRACE_GETREGS, tid_, nullptr, &registers) != 0) return 0;
+  return registers.rip;
+}
+
 bool SeizedThread::Detach() {
   return state_ == State::kStopped && ptrace(PTRACE_DETACH, tid_, nullptr, pending_signal_) == 0;
 }

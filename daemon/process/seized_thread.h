@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 namespace sbump {
 
 // ptrace(2) calls belong to the thread that seized: made, used and destroyed there. What is not
@@ -24,6 +26,8 @@ class SeizedThread {
   State state() const { return state_; }
   // It is stopped, and has done nothing yet since the fork or clone that made it.
   bool IsNewborn() const;
+  // Where it goes on; 0 where it is not stopped, or was killed meanwhile.
+  uint64_t InstructionPointer() const;
   // Lets it go, with the signal that it was about to take. False where it is not stopped, or was
   // killed meanwhile: it cannot be detached by a call, and will be seen to end.
   bool Detach();

@@ -178,6 +178,12 @@ bool ThreadSweep::IsNewborn() const {
   return threads_.size() == 1 && threads_.begin()->second.IsNewborn();
 }
 
+std::vector<uint64_t> ThreadSweep::InstructionPointers() const {
+  std::vector<uint64_t> pointers;
+  for (const auto& [tid, thread] : threads_) pointers.push_back(thread.InstructionPointer());
+  return pointers;
+}
+
 void ThreadSweep::DetachAll() {
   for (auto& [tid, thread] : threads_) thread.Detach();
   threads_.clear();

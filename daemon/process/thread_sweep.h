@@ -34,6 +34,7 @@ class ThreadSweep {
   size_t thread_count() const { return threads_.size(); }
   // After StopAll().
   bool IsNewborn() const;
+  std::vector<uint64_t> InstructionPointers() const;
   uint64_t stopped_since_ns() const { return stopped_since_ns_; }
 
  private:

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/cleanup/cleanup.h"
+#include "daemon/attach/stop_to_restore.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
@@ -16,7 +17,10 @@ absl::StatusOr<PtraceStop> Attachment::Stop() {
   const absl::Cleanup resume = [this] {
     if (sleepers_ != nullptr) sleepers_->Resume();
   };
-  return PtraceStop::StopAll(process_, std::chrono::nanoseconds(spec_.max_stop_ns));
+  const std::chrono::nanoseconds limit(spec_.max_stop_ns);
+  if (!HasPython()) return PtraceStop::StopAll(process_, limit);
+  return StopToRestore(process_, interpreter_, limit,
+                       [this](const PtraceStop& stop) { NoteStop(stop, times_); });
 }
 
 absl::Status Attachment::Walk(WithWalk then) {

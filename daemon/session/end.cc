@@ -34,8 +34,7 @@ uint32_t Attachment::CountFieldsLeft(const std::vector<ArmedField>& fields) cons
       }));
 }
 
-// Returns what stood in the way, if something did. More than one look, because a thread of 3.8 to
-// 3.10 may be stopped between reading and writing back the counter.
+// Returns what stood in the way, if something did.
 std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
   std::string trouble;
   const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;

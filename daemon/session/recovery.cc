@@ -14,11 +14,11 @@
 #include "daemon/attach/journal.h"
 #include "daemon/attach/leaked_probe.h"
 #include "daemon/attach/probe_text.h"
+#include "daemon/attach/stop_to_restore.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/process/ptrace_stop.h"
 
 namespace sbump {
 namespace {
@@ -58,7 +58,8 @@ bool NothingToRestore(const RemoteMemory& memory, const Interpreter& interpreter
 absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& memory,
                                    const Interpreter& interpreter, const JournalContents& journal) {
   if (NothingToRestore(memory, interpreter, journal)) return 0;
-  SB_ASSIGN_OR_RETURN(PtraceStop stop, PtraceStop::StopAll(process, std::chrono::seconds(1)));
+  SB_ASSIGN_OR_RETURN(PtraceStop stop,
+                      StopToRestore(process, interpreter, std::chrono::seconds(1)));
   SB_ASSIGN_OR_RETURN(int restored, RestoreStopped(process, memory, interpreter, journal));
   for (const ArmedField& field : journal.fields) {
     const DisarmingDecision left = DecideDisarming(memory, interpreter, field);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,9 @@ class ReachedCode {
   // A start, or control from elsewhere than `line` itself, lands inside `line`: on one of its
   // instructions but the first, or in the middle of any. What the line computes is then not proven.
   bool EntersInside(std::span<const Instruction> line) const;
+
+  // Those from which control comes to `vaddr` next. nullopt: it is a start, too.
+  std::optional<std::vector<Instruction>> Before(uint64_t vaddr) const;
 
  private:
   bool LandsIn(uint64_t first, uint64_t last, std::span<const Instruction> except) const;

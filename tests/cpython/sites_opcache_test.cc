@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "daemon/cpython/sites.h"
 #include "tests/cpython/fake_code.h"
@@ -15,7 +16,8 @@ constexpr uint64_t kLoop = FakeElf::kText + 0x200;
 
 // As GCC compiles 3.8's, behind a jump that leads around it.
 FakeCode LoopCode() {
-  return FakeCode(kLoop, {{"around", "74 20"},
+  return FakeCode(kLoop, {{"load", "8b 86 a8 00 00 00"},    // mov 0xa8(%rsi),%eax
+                          {"around", "7f 20"},              // jg
                           {"reload", "48 8b 74 24 18"},     // mov 0x18(%rsp),%rsi
                           {"increment", "83 c0 01"},        // add $1,%eax
                           {"store", "89 86 a8 00 00 00"},   // mov %eax,0xa8(%rsi)
@@ -55,8 +57,11 @@ void ExpectFound(const FakeCode& code, RegisterNumber code_register) {
 TEST(OpcacheSiteTest, FindsTheBranchAfterTheStore) { ExpectFound(LoopCode(), kRsi); }
 
 TEST(OpcacheSiteTest, KnowsTheOtherFormsOfTheIncrement) {
-  ExpectFound(LoopCode().Set("increment", "ff c0"), kRsi);           // inc %eax
-  ExpectFound(LoopCode().Set("increment", "8d 47 01"), kRsi);        // lea 1(%rdi),%eax
+  ExpectFound(LoopCode().Set("increment", "ff c0"), kRsi);  // inc %eax
+  ExpectFound(LoopCode()
+                  .Set("load", "8b be a8 00 00 00")  // mov 0xa8(%rsi),%edi
+                  .Set("increment", "8d 47 01"),     // lea 1(%rdi),%eax
+              kRsi);
   ExpectFound(LoopCode().Set("compare", "39 c2"), kRsi);             // cmp %eax,%edx (3.10)
   ExpectFound(LoopCode().Set("branch", "74 01"), kRsi);              // je, short
   ExpectFound(LoopCode().Set("store", "41 89 86 a8 00 00 00"), 14);  // 0xa8(%r14)
@@ -102,8 +107,42 @@ TEST(OpcacheSiteTest, RefusesWhenAHandlerJumpsInBetween) {
   ExpectRefused(Find(loop, &handler), "other code jumps");
   handler.SetBranch("jump", "e9", loop.AddressOf("branch") + 1);
   ExpectRefused(Find(loop, &handler), "other code jumps");
-  handler.SetBranch("jump", "e9", loop.AddressOf("increment"));
+  handler.SetBranch("jump", "e9", loop.AddressOf("load"));
   EXPECT_TRUE(Find(loop, &handler).ok());
+}
+
+TEST(OpcacheSiteTest, KnowsWhereAThreadHasReadAndNotWrittenTheCounter) {
+  const FakeCode loop = LoopCode();
+  const auto sites = Find(loop);
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  const std::vector<uint64_t> expected = {loop.AddressOf("around"), loop.AddressOf("reload"),
+                                          loop.AddressOf("increment"), loop.AddressOf("store")};
+  EXPECT_EQ(sites->hit.counting, expected);
+}
+
+// As in 3.8: the increment stands elsewhere.
+TEST(OpcacheSiteTest, FollowsTheCounterOverAJump) {
+  FakeCode far(kLoop + 0x100, {{"load", "8b 86 a8 00 00 00"}, {"jump", ""}});
+  const FakeCode loop = LoopCode().Set("load", "c3").Set("around", "c3");
+  far.SetBranch("jump", "e9", loop.AddressOf("reload"));
+  const auto sites = Find(loop, &far);
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  const std::vector<uint64_t> expected = {loop.AddressOf("reload"), loop.AddressOf("increment"),
+                                          loop.AddressOf("store"), far.AddressOf("jump")};
+  EXPECT_EQ(sites->hit.counting, expected);
+}
+
+TEST(OpcacheSiteTest, RefusesACounterOfUnknownOrigin) {
+  const std::string why = "where co_opcache_flag is read";
+  ExpectRefused(Find(LoopCode().Set("load", "8b 86 ac 00 00 00")), why);     // another field
+  ExpectRefused(Find(LoopCode().Set("load", "8b 8e a8 00 00 00")), why);     // into %ecx
+  ExpectRefused(Find(LoopCode().Prepend("reload", "31 c0")), why);           // overwritten
+  ExpectRefused(Find(LoopCode().Prepend("reload", "e8 00 00 00 00")), why);  // a call in between
+  ExpectRefused(Find(LoopCode().Set("load", "90")), why);                    // the loop's first
+  const FakeCode loop = LoopCode();
+  FakeCode handler(kLoop + 0x100, {{"jump", ""}});
+  handler.SetBranch("jump", "e9", loop.AddressOf("increment"));  // from where nothing is read
+  ExpectRefused(Find(loop, &handler), why);
 }
 
 TEST(OpcacheSiteTest, RefusesAFileWithoutTheSymbol) {
