@@ -4,4 +4,4 @@ set -euo pipefail
 SBUMPD=$(realpath "$2")
 SBUMPCTL=$(realpath "$3")
 export SBUMPD SBUMPCTL PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 "$1" --minutes 2.5 --kill-points 16
+exec /usr/bin/python3 "$1" --minutes 2.5 --kill-points 16 --at-least 4

@@ -16,11 +16,11 @@ def markdown(ledgers, seed):
         ("**all points**", lambda one: sum(one.kills.values())),
         ("with the keeper of the probes, or that alone", lambda one: one.both),
         ("of these: the kernel left a breakpoint, the next daemon took it", lambda one: one.breakpoints_left),
-        ("**harm found**", lambda one: sum(name.startswith("kill") for _, name, _ in one.findings))])
+        ("**harm found**", lambda one: sum(name.startswith("kill in ") for _, name, _ in one.findings))])
     names = sorted({name for ledger in ledgers for name in ledger.upheavals})
     lines += [""] + _table("sessions with", ledgers, [
         (name, lambda one, name=name: one.upheavals[name]) for name in names] + [
-        ("**harm found**", lambda one: sum(not name.startswith("kill") for _, name, _ in one.findings)),
+        ("**harm found**", lambda one: sum(not name.startswith("kill in ") for _, name, _ in one.findings)),
         ("minutes in all", lambda one: "%.1f" % one.minutes)])
     for ledger in ledgers:
         for step, name, finding in ledger.findings:

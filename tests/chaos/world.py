@@ -4,6 +4,7 @@ import pathlib
 import signal
 
 from harness import faults, traces
+from harness.child import Timeout
 from harness.daemon import Daemon
 from harness.session import Session
 from harness.target import Target
@@ -69,7 +70,13 @@ class World:
     def untrace(self):
         if self.tracer is not None:
             self.tracer.process.terminate()
-            self.tracer.wait(SECONDS)
+            try:
+                self.tracer.wait(5)
+            except Timeout:
+                # strace waits for ever for a thread that was killed as it let go of it.
+                if self.is_daemon_alive():
+                    raise
+                self.tracer.kill()
             self.tracer = None
 
     def put_away_daemon(self):
