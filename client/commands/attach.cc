@@ -204,7 +204,7 @@ void AddGuardrails(CLI::App* app, AttachFlags* flags) {
       ->check(CLI::Range(1u, 100'000u).description(""));
   AddDuration(app, "--max-hold", &flags->max_hold_ns,
               "end it when a thread waited longer than this for new code to be looked at (default: "
-              "no limit but the 60ms that always hold)");
+              "no limit, but the thread goes on after 50ms, or 100ms once it is being answered)");
 }
 
 }  // namespace
