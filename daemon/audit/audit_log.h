@@ -42,6 +42,8 @@ struct AuditRecord {
   std::vector<AuditRule> rules;
   std::vector<std::string> exclude;
   std::optional<uint64_t> delay_ns;
+  std::string_view mode, on;     // of an attach: "spin" or "sleep"; "call" or "resume"
+  std::optional<bool> children;  // of an attach: whether they are followed
   uint64_t ttl_ns = 0;
   std::string reason;
   std::optional<AuditTotals> totals;

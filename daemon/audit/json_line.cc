@@ -93,6 +93,9 @@ std::string ToJsonLine(const AuditRecord& record, uint64_t unix_ns) {
   if (!record.rules.empty()) object["rules"] = RulesOf(record.rules);
   if (!record.exclude.empty()) object["exclude"] = ExcludesOf(record.exclude);
   if (record.delay_ns) object["delay_ns"] = *record.delay_ns;
+  if (!record.mode.empty()) object["mode"] = record.mode;
+  if (!record.on.empty()) object["on"] = record.on;
+  if (record.children) object["children"] = *record.children;
   if (record.ttl_ns != 0) object["ttl_ns"] = record.ttl_ns;
   if (!record.reason.empty()) object["reason"] = Text(record.reason);
   if (record.totals) {

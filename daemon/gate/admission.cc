@@ -68,6 +68,7 @@ std::string_view KindOfEnd(const absl::Status& status, std::string_view reason) 
     if (reason == known) return known;
   }
   if (reason.starts_with("policy:")) return "limit";
+  if (reason.starts_with("guardrail:")) return "guardrail";
   if (reason.starts_with("revoked")) return "revoked";
   return "other";
 }
@@ -99,7 +100,10 @@ uint64_t LargestDelayNs(const RulesChange& change) {
 Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)
     : gate_(gate),
       caller_(std::move(caller)),
-      rules_(spec.rules),
+      first_delay_ns_(LargestDelayNs(spec.rules)),
+      mode_(spec.mode),
+      on_(spec.on),
+      children_(spec.children),
       ttl_ns_(spec.ttl_ns),
       max_stop_ns_(spec.max_stop_ns) {}
 
@@ -134,11 +138,12 @@ void Admission::Stop(const std::string& reason) {
   if (session != nullptr) session->Stop(reason);
 }
 
-absl::Status Admission::OnTarget(const TargetProcess& process, const std::string& session_id) {
+absl::Status Admission::OnTarget(const TargetProcess& process, const std::string& session_id,
+                                 const TargetRules& rules) {
   SB_ASSIGN_OR_RETURN(TargetFacts facts, ReadFacts(process));
   const AccessRequest request{.action = Action::kAttach,
                               .target = &facts,
-                              .delay_ns = LargestDelayNs(rules_),
+                              .delay_ns = LargestDelayNs(rules),
                               .ttl_ns = ttl_ns_,
                               .max_stop_ns = max_stop_ns_};
   SB_RETURN_IF_ERROR(gate_.Allow(caller_, request));
@@ -148,26 +153,34 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
     if (std::find(targets_.begin(), targets_.end(), facts) != targets_.end())
       return absl::OkStatus();
   }
-  AuditRecord record{.event = "attach",
-                     .caller = caller_,
-                     .session = session_id,
-                     .target = facts,
-                     .delay_ns = rules_.dose.delay_ns,
-                     .ttl_ns = ttl_ns_};
-  for (size_t i = 0; i < rules_.targets->patterns().size(); ++i) {
-    const Dose dose = rules_.DoseOf(i);
-    record.rules.push_back({rules_.targets->patterns()[i].text, dose.delay_ns, dose.every});
-  }
-  for (const NativePattern& pattern : *rules_.natives) {
-    const Dose dose = rules_.DoseOf(pattern);
-    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
-  }
-  for (const Pattern& pattern : rules_.targets->excludes()) record.exclude.push_back(pattern.text);
-  SB_RETURN_IF_ERROR(gate_.Record(record));
+  SB_RETURN_IF_ERROR(gate_.Record(AttachOf(facts, session_id, rules)));
   std::lock_guard lock(mutex_);
   session_id_ = session_id;
   targets_.push_back(std::move(facts));
   return absl::OkStatus();
+}
+
+AuditRecord Admission::AttachOf(const TargetFacts& facts, const std::string& session_id,
+                                const TargetRules& rules) const {
+  AuditRecord record{.event = "attach",
+                     .caller = caller_,
+                     .session = session_id,
+                     .target = facts,
+                     .delay_ns = rules.dose.delay_ns,
+                     .mode = mode_ == DelayMode::kSleep ? "sleep" : "spin",
+                     .on = on_ == HitOn::kResume ? "resume" : "call",
+                     .children = children_,
+                     .ttl_ns = ttl_ns_};
+  for (size_t i = 0; i < rules.targets->patterns().size(); ++i) {
+    const Dose dose = rules.DoseOf(i);
+    record.rules.push_back({rules.targets->patterns()[i].text, dose.delay_ns, dose.every});
+  }
+  for (const NativePattern& pattern : *rules.natives) {
+    const Dose dose = rules.DoseOf(pattern);
+    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
+  }
+  for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
+  return record;
 }
 
 void Admission::OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot) {
@@ -204,7 +217,7 @@ void Admission::JudgeDuty() {
 
 uint64_t Admission::DelayNs() const {
   std::lock_guard lock(mutex_);
-  if (snapshot_ == nullptr || snapshot_->patterns.empty()) return LargestDelayNs(rules_);
+  if (snapshot_ == nullptr || snapshot_->patterns.empty()) return first_delay_ns_;
   uint64_t largest_ns = 0;
   for (const PatternCounters& pattern : snapshot_->patterns)
     largest_ns = std::max(largest_ns, pattern.delay_ns);

@@ -41,7 +41,10 @@ class Admission : public std::enable_shared_from_this<Admission> {
   friend class Gate;
 
   // May the session touch this process? Called when it is open.
-  absl::Status OnTarget(const TargetProcess& process, const std::string& session_id);
+  absl::Status OnTarget(const TargetProcess& process, const std::string& session_id,
+                        const TargetRules& rules);
+  AuditRecord AttachOf(const TargetFacts& facts, const std::string& session_id,
+                       const TargetRules& rules) const;
   // Holding mutex_: of targets_[i].
   AuditRecord EndOf(size_t i, const std::string& reason, bool attached) const;
   void Stop(const std::string& reason);
@@ -51,7 +54,10 @@ class Admission : public std::enable_shared_from_this<Admission> {
 
   Gate& gate_;
   const Caller caller_;
-  const TargetRules rules_;  // as they were at the beginning
+  const uint64_t first_delay_ns_;  // the largest, at the beginning
+  const DelayMode mode_;
+  const HitOn on_;
+  const bool children_;
   const uint64_t ttl_ns_;
   const uint64_t max_stop_ns_;
 

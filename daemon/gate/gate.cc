@@ -167,8 +167,8 @@ void Gate::NoteDetach(const Caller& caller, const std::string& session_id) {
 }
 
 Authorise Gate::MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns) {
-  return [this, caller, max_stop_ns](const TargetProcess& process,
-                                     const std::string&) -> absl::Status {
+  return [this, caller, max_stop_ns](const TargetProcess& process, const std::string&,
+                                     const TargetRules&) -> absl::Status {
     SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
     SB_RETURN_IF_ERROR(
         Allow(caller, {.action = Action::kMatch, .target = &facts, .max_stop_ns = max_stop_ns}));
@@ -216,10 +216,11 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
   }
   if (refusal) return Refuse(caller, request, *refusal, "");
   spec.authorise = [weak = std::weak_ptr(admission)](const TargetProcess& process,
-                                                     const std::string& session_id) {
+                                                     const std::string& session_id,
+                                                     const TargetRules& rules) {
     const std::shared_ptr<Admission> strong = weak.lock();
     return strong == nullptr ? absl::CancelledError("the session is over")
-                             : strong->OnTarget(process, session_id);
+                             : strong->OnTarget(process, session_id, rules);
   };
   ++meters_.attaches;
   return admission;

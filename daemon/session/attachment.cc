@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
   SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
   SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
   // With the memory pinned: what is authorised is what is attached to.
-  if (spec.authorise) SB_RETURN_IF_ERROR(spec.authorise(process, session_id));
+  if (spec.authorise) SB_RETURN_IF_ERROR(spec.authorise(process, session_id, spec.rules));
   SB_ASSIGN_OR_RETURN(
       TargetLock lock,
       TargetLock::Acquire(process.id(), StrCat("session ", session_id, " of ", spec.client_name)));

@@ -10,8 +10,11 @@
 
 namespace sbump {
 
-// `session_id` is empty where there is no session. May block; called on the session's thread.
-using Authorise =
-    std::function<absl::Status(const TargetProcess& process, const std::string& session_id)>;
+struct TargetRules;
+
+// `session_id` is empty where there is no session; `rules` are those in force now. May block;
+// called on the session's thread.
+using Authorise = std::function<absl::Status(
+    const TargetProcess& process, const std::string& session_id, const TargetRules& rules)>;
 
 }  // namespace sbump

@@ -101,7 +101,7 @@ absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64
                                      const Authorise& authorise) {
   SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
   SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
-  if (authorise) SB_RETURN_IF_ERROR(authorise(process, ""));
+  if (authorise) SB_RETURN_IF_ERROR(authorise(process, "", rules));
   MatchResult result;
   if (rules.TakesPython()) {
     SB_RETURN_IF_ERROR(MatchPython(process, memory, rules, max_stop_ns, environment, result));

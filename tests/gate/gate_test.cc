@@ -98,13 +98,42 @@ TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
   const Child child([] { pause(); });
   const auto process = TargetProcess::Open(child.pid());
   ASSERT_TRUE(process.ok());
-  ASSERT_TRUE(spec.authorise(*process, "s1").ok());
+  ASSERT_TRUE(spec.authorise(*process, "s1", spec.rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"event\":\"attach\""));
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":1000,\"every\":1}]"));
+  EXPECT_THAT(Log(), HasSubstr("\"mode\":\"spin\",\"on\":\"call\",\"children\":false"));
   EXPECT_EQ(admission->targets().size(), 1u);
   EXPECT_EQ(admission->session_id(), "s1");
   admission->Ended(absl::OkStatus());
   EXPECT_THAT(Log(), HasSubstr("\"event\":\"end\""));
+}
+
+TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  ASSERT_TRUE(spec.authorise(*process, "s1", Spec(2000).rules).ok());
+  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":2000,\"every\":1}]"));
+}
+
+TEST_F(GateTest, EndsAreCountedByTheirKind) {
+  const std::pair<const char*, const char*> kinds[] = {{"ttl over", "ttl over"},
+                                                       {"guardrail: 9 matching calls", "guardrail"},
+                                                       {"policy: the session injected", "limit"},
+                                                       {"something else", "other"}};
+  std::map<std::string, uint64_t> expected;
+  for (const auto& [reason, kind] : kinds) {
+    AttachSpec spec = Spec();
+    const auto admission = *gate_->Admit(Local(0), spec);
+    auto snapshot = std::make_shared<SessionSnapshot>();
+    snapshot->end = std::make_shared<const SessionEnd>(SessionEnd{.reason = reason});
+    admission->OnSnapshot(snapshot);
+    admission->Ended(absl::OkStatus());
+    expected[kind] = 1;
+  }
+  EXPECT_EQ(meters_.ends(), expected);
 }
 
 // What is not known to be one's own is somebody else's.
