@@ -15,8 +15,8 @@ import time
 
 import births
 import calls
+import protocol
 import tools
-from protocol import serve
 
 MODULES = ["colorsys", "textwrap", "fractions", "shlex", "sched", "quopri", "calendar", "html"]
 MB = 1 << 20
@@ -200,6 +200,12 @@ def speed():
         return [ns_per_call(step), ns_per_call(aside)]
 
 
+def armed_code():
+    """gc.get_objects() hands out a tuple that a thread is still filling, which ends that thread with a SystemError."""
+    with workers:
+        return protocol.armed_code()
+
+
 def settle():
     """Calls what CPython's own tools have marked: on 3.12 and later their marks go at the next call."""
     with workers:
@@ -220,8 +226,8 @@ if __name__ == "__main__":
     ctypes.CDLL(None).prctl(1, 9)  # its own children have a parent that ends with the test
     sys.setswitchinterval(0.0005)
     try:
-        serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed,
-               "settle": settle, "execute": execute, "leave": leave})
+        protocol.serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed,
+                        "settle": settle, "execute": execute, "leave": leave, "armed_code": armed_code})
     finally:
         if workers:
             workers.ended = True
