@@ -51,7 +51,11 @@ class Daemon:
         self.child = Child([*prefix, SBUMPD, "--listen", self.endpoint, "--state-dir", self.state_dir, *options],
                            death_signal=signal.SIGTERM, env=clean_environment())
         if wait:
-            self.wait_serving()
+            try:
+                self.wait_serving()
+            except AssertionError:
+                self.clean_up()
+                raise
 
     @property
     def pid(self):
