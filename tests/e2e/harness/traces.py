@@ -1,4 +1,5 @@
 """What a session may have left in or around a process, looked for without asking the daemon."""
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -63,8 +64,11 @@ def main_thread_runs(pid):
 
 
 def children(pid):
-    threads = pathlib.Path("/proc/%d/task" % pid).glob("*/children")
-    return [int(child) for thread in threads for child in thread.read_text().split()]
+    found = []
+    for thread in pathlib.Path("/proc/%d/task" % pid).glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found += map(int, thread.read_text().split())
+    return found
 
 
 def seen_from_here(starter, own_number):
