@@ -3,45 +3,16 @@ import os
 import subprocess
 import time
 
-from harness import traces
 from harness.case import Case, each_interpreter, each_mechanism, main
+from harness.family import JOINED, FamilyCase
 from harness.session import Session, calls_by_name
 
 N = 200
 ANSWER = N * (N + 1) // 2
 US = 1000
-JOINED = "^(forked|executed); attached after [0-9]+ms(, before its first call|, held after it ran for [0-9]+us|, held meanwhile)?$"
 
 
-class ChildrenTest(Case):
-    def follow(self, target, *arguments):
-        return self.attach(target, "--children", "--target", "*/workers.py:step", *arguments)
-
-    def wait_members(self, session, pids, how="", seconds=30):
-        """The update in which all these processes are ACTIVE, as what joined like that: a forked one may execute next."""
-        def holds(update):
-            active = {one["process"]["pid"] for one in update["processes"]
-                      if one["state"] == "ACTIVE" and one["joined"].startswith(how)}
-            return active.issuperset(pids)
-        return session.wait_for(holds, seconds)
-
-    def members(self, update):
-        return {one["process"]["pid"]: one for one in update["processes"]}
-
-    def assert_calls(self, update, expected):
-        """Calls of `step` by process."""
-        found = {}
-        for row in update["targets"]:
-            found[row["pid"]] = found.get(row["pid"], 0) + row["calls"]
-        self.assertEqual({pid: found.get(pid, 0) for pid in expected}, expected)
-        self.assertFalse(update["inexact"], update["skipped"])
-
-    def assert_all_clean(self, target, pids):
-        for pid in pids:
-            self.assertEqual(traces.changed_text(pid), [])
-            self.assertEqual(traces.trouble_of_threads(pid), [])
-        self.assert_nothing_left(target)
-
+class ChildrenTest(FamilyCase):
     def try_workers(self, python, kind):
         target = self.start_target(python, "workers.py")
         target.ask("work", 3000)
