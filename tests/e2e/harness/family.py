@@ -1,6 +1,7 @@
 """The base of the tests of a process and its children, in one session."""
 from harness import traces
 from harness.case import Case
+from harness.child import Timeout
 
 JOINED = "^(forked|executed); attached after [0-9]+ms(, before its first call|, held after it ran for [0-9]+us|, held meanwhile)?$"
 
@@ -17,7 +18,11 @@ class FamilyCase(Case):
             active = {one["process"]["pid"] for one in update["processes"]
                       if one["state"] == "ACTIVE" and one["joined"].startswith(how)}
             return active.issuperset(pids)
-        return session.wait_for(holds, seconds)
+        try:
+            return session.wait_for(holds, seconds)
+        except Timeout as error:
+            self.fail("%s; of %s there are %s" % (error, pids, [
+                (one["process"]["pid"], one["joined"], one["state"], one.get("end")) for one in session.updates[-1]["processes"]]))
 
     def members(self, update):
         return {one["process"]["pid"]: one for one in update["processes"]}
