@@ -1,8 +1,7 @@
-"""A service with workers: processes that it forks, spawns or executes, each of which counts its own calls."""
+"""A service with workers: processes that it forks or executes, each of which counts its own calls."""
 import ctypes
 import errno
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -98,33 +97,11 @@ def forked_to_execute(orders, answers, ours):
     return child, lambda: os.waitpid(child, 0)[1]
 
 
-def multiprocessed(method):
-    def start(orders, answers, ours):
-        context = multiprocessing.get_context(method)
-        for fd in (orders, answers):
-            os.set_inheritable(fd, True)
-        child = context.Process(target=worker_of_multiprocessing, args=(
-            multiprocessing.reduction.DupFd(orders), multiprocessing.reduction.DupFd(answers)))
-        child.start()
-
-        def end():
-            child.join()
-            return child.exitcode
-        return child.pid, end
-    return start
-
-
-def worker_of_multiprocessing(orders, answers):
-    worker(orders.detach(), answers.detach())
-
-
 def forked_eagerly(orders, answers, ours):
     return forked(orders, answers, ours, at_once=100)
 
 
-starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed,
-          "fork, exec": forked_to_execute, "spawn": multiprocessed("spawn"),
-          "forkserver": multiprocessed("forkserver")}
+starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed, "fork, exec": forked_to_execute}
 workers = []
 late = []
 shell_of = []
