@@ -15,10 +15,13 @@ def say(message):
     sys.stdout.flush()
 
 
-def serve(functions):
+def serve(functions, meanwhile=None):
+    """`meanwhile` is what the process does until there is something to read."""
     functions = dict({"armed_code": armed_code}, **functions)
     say({"answer": {"pid": os.getpid(), "version": list(sys.version_info[:3])}})
     while True:
+        if meanwhile:
+            meanwhile()
         line = sys.stdin.readline()
         if not line:
             return
