@@ -24,7 +24,7 @@ ROWS = (
     ("code that is made and dropped meanwhile", "births_test", ""),
     ("`--on resume`", "resumes_test", ""),
     ("`--mode sleep`", "sleep_test", ""),
-    ("forks, `--children`", "fork_test|children_test", ""),
+    ("forks, `--children`", "fork_test|children_test|multiprocessing_test|prefork_test", ""),
     ("in containers", "containers_test", ""),
     ("embedded; several libpythons", "embedding_test", ""),
     ("subinterpreters", "subinterpreters_test", ""),
