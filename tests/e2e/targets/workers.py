@@ -78,7 +78,7 @@ def forked(orders, answers, ours, at_once=0):
 
 
 def command_of(orders, answers):
-    return [*shell_of, sys.executable, os.path.abspath(__file__), "worker", str(orders), str(answers)]
+    return [*launcher, os.path.abspath(__file__), "worker", str(orders), str(answers)]
 
 
 def executed(orders, answers, ours, before=None):
@@ -86,10 +86,12 @@ def executed(orders, answers, ours, before=None):
     return child.pid, child.wait
 
 
-def forked_to_execute(orders, answers, ours):
+def forked_to_execute(orders, answers, ours, user=None):
     """A process of its own before it executes: `subprocess` shares its memory with the child until then (vfork)."""
     child = os.fork()
     if child == 0:
+        if user is not None:
+            os.setresuid(user, user, user)
         for fd in (orders, answers):
             os.set_inheritable(fd, True)
         command = command_of(orders, answers)
@@ -104,12 +106,12 @@ def forked_eagerly(orders, answers, ours):
 starts = {"fork": forked, "fork eagerly": forked_eagerly, "exec": executed, "fork, exec": forked_to_execute}
 workers = []
 late = []
-shell_of = []
+launcher = [sys.executable]
 
 
-def hire(kind, count):
+def hire(kind, count, *details):
     """Starts so many workers: their pids."""
-    return [Worker(starts[kind]).join() for _ in range(count)]
+    return [Worker(lambda *pipes: starts[kind](*pipes, *details)).join() for _ in range(count)]
 
 
 def ptrace(request, pid):
@@ -145,14 +147,19 @@ def dismiss():
     return statuses
 
 
+def launch_by(*command):
+    """What is executed from now on is executed by that, in place of this interpreter."""
+    launcher[:] = command
+
+
 def through_a_shell():
-    """Workers that are executed from now on are children of a shell, not of this process."""
-    shell_of[:] = ["/bin/sh", "-c", '"$@"; exit $?', "sh"]
+    """They are children of a shell, not of this process."""
+    launch_by("/bin/sh", "-c", '"$@"; exit $?', "sh", sys.executable)
 
 
 def become(*arguments):
     """This very process runs another program."""
-    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), *arguments])
+    os.execv(launcher[0], [*launcher, os.path.abspath(__file__), *arguments])
 
 
 if __name__ == "__main__":
@@ -160,4 +167,5 @@ if __name__ == "__main__":
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
         serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
-               "dismiss": dismiss, "through_a_shell": through_a_shell, "become": become, "calls": lambda: calls})
+               "dismiss": dismiss, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
+               "calls": lambda: calls})
