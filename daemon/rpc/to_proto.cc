@@ -122,21 +122,15 @@ void FillProcess(const Snapshot& process, v1::ProcessStats& message) {
   if (process.end != nullptr) FillEnd(*process.end, *message.mutable_end());
 }
 
-// Everything but the rows, patterns and processes.
+// Everything but lists: what each piece of an update has.
 void FillCommon(const SessionSnapshot& snapshot, v1::SessionUpdate& update) {
   update.set_session_id(snapshot.session_id);
   update.set_state(ToProto(snapshot.state));
   if (!snapshot.processes.empty())
     ToProto(snapshot.processes.front()->process, *update.mutable_process());
   FillTimes(snapshot.times, *update.mutable_times());
-  for (const SkippedCount& skip : snapshot.skipped) {
-    v1::Skipped& message = *update.add_skipped();
-    message.set_reason(Utf8(skip.reason));
-    message.set_count(skip.count);
-  }
   update.set_inexact(snapshot.inexact);
   update.set_missed_calls(snapshot.missed_calls);
-  for (const std::string& warning : snapshot.warnings) update.add_warnings(Utf8(warning));
   update.set_progress(snapshot.progress);
   update.set_unix_ns(snapshot.unix_ns);
   update.set_delay_ns(snapshot.delay_ns);
@@ -144,11 +138,23 @@ void FillCommon(const SessionSnapshot& snapshot, v1::SessionUpdate& update) {
   if (snapshot.end != nullptr) FillEnd(*snapshot.end, *update.mutable_end());
 }
 
+void FillSkippedAndWarnings(const SessionSnapshot& snapshot, v1::SessionUpdate& update) {
+  for (const SkippedCount& skip : snapshot.skipped) {
+    v1::Skipped& message = *update.add_skipped();
+    message.set_reason(Utf8(skip.reason));
+    message.set_count(skip.count);
+  }
+  for (const std::string& warning : snapshot.warnings) update.add_warnings(Utf8(warning));
+}
+
 // Splits rows over messages by size. `Message` has `more` and the lists that are asked for.
 template <typename Message>
 class Pieces {
  public:
   explicit Pieces(Message common) : common_(std::move(common)), pieces_{common_} {}
+
+  // For short lists: whoever puts the pieces together appends.
+  Message& First() { return pieces_.front(); }
 
   // To be filled before the next one is asked for.
   v1::TargetStats& NextTarget() { return Remember(*Room().add_targets()); }
@@ -227,6 +233,7 @@ std::vector<v1::SessionUpdate> ToUpdates(const SessionSnapshot& snapshot, SeenRo
   v1::SessionUpdate common;
   FillCommon(snapshot, common);
   Pieces<v1::SessionUpdate> pieces(std::move(common));
+  FillSkippedAndWarnings(snapshot, pieces.First());
   const bool last = snapshot.end != nullptr;
   for (const auto& one : snapshot.processes) {
     const Snapshot& process = *one;
@@ -248,8 +255,8 @@ std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result) {
   common.set_stopped_ns(result.snapshot.times.stopped_ns);
   common.set_code_objects_seen(result.code_objects_seen);
   common.set_incomplete(result.incomplete);
-  for (const std::string& warning : snapshot.warnings) common.add_warnings(Utf8(warning));
   Pieces<v1::MatchReply> pieces(std::move(common));
+  for (const std::string& warning : snapshot.warnings) pieces.First().add_warnings(Utf8(warning));
   for (size_t row = 0; row < snapshot.rows.size(); ++row)
     FillTarget(snapshot, row, pieces.NextTarget());
   for (const PatternCounters& pattern : snapshot.patterns)

@@ -240,6 +240,13 @@ TEST(SeenRowsTest, ARowThatAnotherPatternOwnsNow) {
 
 // ---- In pieces ----
 
+Snapshot LargeSnapshot(size_t rows, uint64_t calls) {
+  Snapshot snapshot = SnapshotOf(rows, calls);
+  snapshot.warnings = {"careful"};
+  snapshot.skipped = {{"a reason", 3}};
+  return snapshot;
+}
+
 void ExpectPieces(const std::vector<v1::SessionUpdate>& updates, int rows, int patterns) {
   int targets = 0, seen_patterns = 0;
   for (size_t i = 0; i < updates.size(); ++i) {
@@ -247,6 +254,9 @@ void ExpectPieces(const std::vector<v1::SessionUpdate>& updates, int rows, int p
     EXPECT_EQ(updates[i].more(), i + 1 < updates.size()) << "piece " << i;
     EXPECT_EQ(updates[i].session_id(), "s1");
     EXPECT_EQ(updates[i].process().pid(), 4242);
+    // A reader appends piece to piece.
+    EXPECT_EQ(updates[i].warnings_size(), i == 0 ? 1 : 0);
+    EXPECT_EQ(updates[i].skipped_size(), i == 0 ? 1 : 0);
     targets += updates[i].targets_size();
     seen_patterns += updates[i].patterns_size();
   }
@@ -255,7 +265,7 @@ void ExpectPieces(const std::vector<v1::SessionUpdate>& updates, int rows, int p
 }
 
 TEST(PiecesTest, FiftyThousandRows) {
-  const auto updates = Updates(Ended(SnapshotOf(50'000, 1), "detached"));
+  const auto updates = Updates(Ended(LargeSnapshot(50'000, 1), "detached"));
   EXPECT_GT(updates.size(), 1u);
   EXPECT_LT(updates.size(), 40u);
   ExpectPieces(updates, 50'000, 1);
@@ -263,14 +273,14 @@ TEST(PiecesTest, FiftyThousandRows) {
 }
 
 TEST(PiecesTest, AHundredThousandPatterns) {
-  Snapshot snapshot = SnapshotOf(0, 0);
+  Snapshot snapshot = LargeSnapshot(0, 0);
   snapshot.patterns.resize(100'000, {.pattern = "*/some/module/of/mine.py:Class.method"});
   ExpectPieces(Updates(snapshot), 0, 100'000);
 }
 
 // The names belong to the target: long ones must not make a message that no client takes.
 TEST(PiecesTest, RowsWithTheLongestNames) {
-  Snapshot snapshot = SnapshotOf(60, 1);
+  Snapshot snapshot = LargeSnapshot(60, 1);
   for (auto& info : snapshot.rows) {
     RowInfo row = *info;
     row.filename = std::string(256 * 1024, 'f');
@@ -296,6 +306,7 @@ TEST(PiecesTest, ADryRunOfFiftyThousandRows) {
     EXPECT_EQ(reply.code_objects_seen(), 60'000u);
     EXPECT_TRUE(reply.incomplete());
     EXPECT_EQ(reply.stopped_ns(), 5u);
+    EXPECT_EQ(reply.warnings_size(), &reply == &replies.front() ? 1 : 0);
     targets += reply.targets_size();
   }
   EXPECT_EQ(targets, 50'000);
