@@ -38,8 +38,11 @@ absl::Status Attachment::Walk(WithWalk then) {
 }
 
 void Attachment::Learn(HeapWalk walk) {
+  for (std::string& warning : WarningsOf(walk)) {
+    if (std::ranges::find(warnings_, warning) == warnings_.end())
+      warnings_.push_back(std::move(warning));
+  }
   if (walk.incomplete) {
-    warnings_.push_back(StrCat("the inventory is incomplete: ", walk.incomplete_why));
     // From 3.12 on each code object introduces itself when it is called.
     if (interpreter_.layout().arming != ArmingKind::kInstrumentedResume)
       Skip("code objects that the walk did not reach");

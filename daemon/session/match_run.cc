@@ -59,8 +59,7 @@ absl::Status MatchPython(const TargetProcess& process, const RemoteMemory& memor
   result.code_objects_seen = walk.codes.size();
   result.incomplete = walk.incomplete;
   snapshot.warnings = WarningsOf(interpreter);
-  if (walk.incomplete)
-    snapshot.warnings.push_back(StrCat("the inventory is incomplete: ", walk.incomplete_why));
+  for (std::string& warning : WarningsOf(walk)) snapshot.warnings.push_back(std::move(warning));
   Inventory inventory(rules.targets);
   inventory.modules() = std::move(walk.modules);
   for (const CodeObject& code : walk.codes)

@@ -97,4 +97,16 @@ std::vector<std::string> WarningsOf(const Interpreter& interpreter) {
   return warnings;
 }
 
+std::vector<std::string> WarningsOf(const HeapWalk& walk) {
+  std::vector<std::string> warnings;
+  if (walk.incomplete)
+    warnings.push_back(StrCat("the inventory is incomplete: ", walk.incomplete_why));
+  if (walk.unreadable != 0) {
+    warnings.push_back(StrCat(walk.unreadable,
+                              " functions or code objects were passed over: what their memory says "
+                              "is not what CPython writes there"));
+  }
+  return warnings;
+}
+
 }  // namespace sbump

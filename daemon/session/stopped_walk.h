@@ -57,5 +57,7 @@ ProcessInfo DescribeNativeProcess(const TargetProcess& process, std::string exe)
 ProcessInfo DescribeProcess(const TargetProcess& process, const Interpreter& interpreter,
                             std::string exe);
 std::vector<std::string> WarningsOf(const Interpreter& interpreter);
+// What of the process's code is not known after the walk.
+std::vector<std::string> WarningsOf(const HeapWalk& walk);
 
 }  // namespace sbump
