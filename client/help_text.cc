@@ -42,17 +42,17 @@ constexpr Example kMatchExamples[] = {
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
-    {"Look over somebody's shoulder", "sbumpctl watch s-7"},
-    {"Record what happens from now on", "sbumpctl watch s-7 --format json -o s7.ndjson"},
+    {"Look over somebody's shoulder", "sbumpctl watch s7"},
+    {"Record what happens from now on", "sbumpctl watch s7 --format json -o s7.ndjson"},
 };
 
 constexpr Example kUpdateExamples[] = {
-    {"Twice the dose", "sbumpctl update s-7 --delay 20us"},
-    {"Other targets, the same dose", "sbumpctl update s-7 --targets other.txt"},
+    {"Twice the dose", "sbumpctl update s7 --delay 20us"},
+    {"Other targets, the same dose", "sbumpctl update s7 --targets other.txt"},
 };
 
 constexpr Example kDetachExamples[] = {
-    {"One session", "sbumpctl detach s-7"},
+    {"One session", "sbumpctl detach s7"},
     {"Whoever holds this process", "sbumpctl detach --pid 1234"},
     {"Leave nothing behind on this machine", "sbumpctl detach --all"},
 };
