@@ -30,7 +30,7 @@ std::vector<Cell> Cells(const v1::SessionSummary& session) {
                                    : StrCat(session.process().pid())},
           {StateText(session.state())},
           {Printable(session.process().python_version())},
-          {FormatDuration(session.delay_ns())},
+          {FormatDuration(session.delay_ns()) + (session.mode() == v1::SLEEP ? " sleep" : "")},
           {HumanCount(session.targets())},
           {HumanCount(session.calls())},
           {HumanNs(session.injected_delay_ns())},

@@ -91,6 +91,8 @@ void Summarise(const Session& session, v1::SessionSummary& summary) {
   summary.set_client_name(session.spec().client_name);
   summary.set_started_unix_ns(session.started_unix_ns());
   summary.set_expires_unix_ns(session.started_unix_ns() + session.spec().ttl_ns);
+  summary.set_mode(ToProto(session.spec().mode));
+  summary.set_on(ToProto(session.spec().on));
   summary.mutable_process()->set_pid(session.spec().pid);
   const std::shared_ptr<const SessionSnapshot> latest = session.latest();
   if (latest == nullptr) return;

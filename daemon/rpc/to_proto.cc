@@ -126,6 +126,8 @@ void FillProcess(const Snapshot& process, v1::ProcessStats& message) {
 void FillCommon(const SessionSnapshot& snapshot, v1::SessionUpdate& update) {
   update.set_session_id(snapshot.session_id);
   update.set_state(ToProto(snapshot.state));
+  update.set_mode(ToProto(snapshot.mode));
+  update.set_on(ToProto(snapshot.on));
   if (!snapshot.processes.empty())
     ToProto(snapshot.processes.front()->process, *update.mutable_process());
   FillTimes(snapshot.times, *update.mutable_times());
@@ -209,6 +211,10 @@ v1::SessionState ToProto(SessionState state) {
   }
   return v1::SESSION_STATE_UNSPECIFIED;
 }
+
+v1::DelayMode ToProto(DelayMode mode) { return mode == DelayMode::kSleep ? v1::SLEEP : v1::SPIN; }
+
+v1::HitOn ToProto(HitOn on) { return on == HitOn::kResume ? v1::RESUME : v1::CALL; }
 
 void ToProto(const ProcessInfo& process, v1::Process& message) {
   message.set_pid(process.pid);

@@ -33,5 +33,7 @@ void ToProto(const Diagnosis& diagnosis, v1::InspectReply& reply);
 void ToProto(const DetachProof& proof, v1::DetachProof& message);
 void ToProto(const ProcessInfo& process, v1::Process& message);
 v1::SessionState ToProto(SessionState state);
+v1::DelayMode ToProto(DelayMode mode);
+v1::HitOn ToProto(HitOn on);
 
 }  // namespace sbump

@@ -15,15 +15,9 @@
 #include "daemon/match/target_list.h"
 #include "daemon/session/authorise.h"
 #include "daemon/session/selector.h"
+#include "daemon/stats/delay_mode.h"
 
 namespace sbump {
-
-// How a thread is delayed. kSleep: from SB_SHORTEST_SLEEP_NS on it is held by the daemon, and costs
-// no CPU; shorter delays spin all the same.
-enum class DelayMode { kSpin, kSleep };
-
-// Whether a generator or coroutine is hit when it starts only, or at each entry of its frame.
-enum class HitOn { kCall, kResume };
 
 // A spin of 10 ms still ends before anybody notices.
 inline constexpr uint64_t kLongestSpinNs = 10'000'000;

@@ -326,6 +326,8 @@ std::string Session::Progress() const {
 void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end) {
   auto snapshot = std::make_shared<SessionSnapshot>();
   snapshot->session_id = id_;
+  snapshot->mode = spec_.mode;
+  snapshot->on = spec_.on;
   snapshot->state = state;
   snapshot->progress = Progress();
   snapshot->unix_ns = UnixNs();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bpf/shared/slot.h"
+#include "daemon/stats/delay_mode.h"
 
 namespace sbump {
 
@@ -159,6 +160,8 @@ struct Snapshot {
 // Of the whole session. A process that ended stays, with its last snapshot.
 struct SessionSnapshot {
   std::string session_id;
+  DelayMode mode = DelayMode::kSpin;
+  HitOn on = HitOn::kCall;
   SessionState state = SessionState::kAttaching;
   std::vector<std::shared_ptr<const Snapshot>> processes;  // in the order in which they came
   // Over all processes.

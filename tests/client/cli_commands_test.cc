@@ -70,10 +70,13 @@ TEST(List, PrintsSessions) {
   session->set_state(v1::ACTIVE);
   session->mutable_process()->set_pid(4242);
   session->set_client_name("sbumpctl (pid 77) by root");
+  session->set_delay_ns(20'000'000);
+  session->set_mode(v1::SLEEP);
   FakeControl daemon(script);
   const ChildResult result = Ask(daemon, {"list"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("s-7"));
+  EXPECT_THAT(result.out, HasSubstr("20ms sleep"));
   EXPECT_THAT(result.out, HasSubstr("sbumpctl (pid 77) by root"));
   EXPECT_THAT(Ask(daemon, {"list", "--format", "json"}).out,
               StartsWith("{\"sessions\":[{\"session_id\":\"s-7\",\"state\":\"ACTIVE\""));

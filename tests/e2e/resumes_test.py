@@ -34,6 +34,7 @@ class ResumesTest(Case):
         session = self.attach(target, *PATTERNS, "--on", "resume", "--delay", "2us")
         answer, entries, thrown = target.ask("run", 400)
         last = self.finish(session, target)
+        self.assertEqual((last["mode"], last["on"]), ("SPIN", "RESUME"))
         self.assert_counted(last, hits(python, entries, thrown))
 
     @each_interpreter

@@ -47,6 +47,7 @@ class SleepTest(Case):
         self.assertGreater(min(times), 19.9 * MS)
         self.assertLess(median(times), 24 * MS)
         last = self.finish(session, target)
+        self.assertEqual((last["mode"], last["on"]), ("SLEEP", "CALL"))
         [row] = last["targets"]
         self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (50, 50, 1000 * MS))
         self.assertGreaterEqual(row["injected_delay_ns"], 1000 * MS)

@@ -81,6 +81,17 @@ TEST(ToUpdatesTest, ZerosArePrintedUnderTheContractsNames) {
   }
 }
 
+TEST(ToUpdatesTest, HowItDelays) {
+  SessionSnapshot session = SessionOf(SnapshotOf(1, 0));
+  SeenRows seen;
+  EXPECT_EQ(ToUpdates(session, seen)[0].mode(), v1::SPIN);
+  EXPECT_EQ(ToUpdates(session, seen)[0].on(), v1::CALL);
+  session.mode = DelayMode::kSleep;
+  session.on = HitOn::kResume;
+  EXPECT_EQ(ToUpdates(session, seen)[0].mode(), v1::SLEEP);
+  EXPECT_EQ(ToUpdates(session, seen)[0].on(), v1::RESUME);
+}
+
 TEST(ToUpdatesTest, HitsInTimesOfDay) {
   Snapshot snapshot = SnapshotOf(1, 1);
   snapshot.unix_ns = 1'700'000'000'000'000'000;
