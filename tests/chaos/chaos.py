@@ -35,6 +35,8 @@ def arguments():
 
 
 def pythons(paths):
+    if paths == ["all"]:
+        return interpreters.supported()
     chosen = [one for one in interpreters.supported() if one.path in paths] if paths else \
         interpreters.one_per_mechanism()
     if not chosen or len(chosen) < len(paths):

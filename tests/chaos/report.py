@@ -2,16 +2,15 @@
 import datetime
 import os
 import platform
-import sys
 
 from kill_points import PHASES
 
 
 def markdown(ledgers, seed):
-    lines = ["%s, %d processors, Linux %s, %s; seed %d; `tests/chaos/run %s`." % (
-        _processor(), os.cpu_count(), platform.release(), datetime.date.today(), seed,
-        " ".join(one for one in sys.argv[1:] if not one.startswith("/"))), ""]
-    phases = [(phase, lambda one, phase=phase: _points(one, phase)) for phase in PHASES]
+    lines = ["%s, %d processors, Linux %s, %s; seed %d." % (
+        _processor(), os.cpu_count(), platform.release(), datetime.date.today(), seed), ""]
+    phases = [(phase, lambda one, phase=phase: _points(one, phase)) for phase in PHASES
+              if any(ledger.kills[phase] for ledger in ledgers)]
     lines += _table("killed (-9) in", ledgers, phases + [
         ("**all points**", lambda one: sum(one.kills.values())),
         ("with the keeper of the probes, or that alone", lambda one: one.both),
