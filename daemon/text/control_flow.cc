@@ -95,12 +95,11 @@ bool ReachedCode::EntersInside(std::span<const Instruction> line) const {
 
 std::optional<std::vector<Instruction>> ReachedCode::Before(uint64_t vaddr) const {
   std::vector<Instruction> before;
-  for (const Landing& landing : std::ranges::equal_range(landings_, vaddr, {}, &Landing::target)) {
-    const auto from =
-        std::ranges::lower_bound(instructions_, landing.from, {}, &Instruction::vaddr);
-    if (landing.from == vaddr || from == instructions_.end() || from->vaddr != landing.from)
-      return std::nullopt;
-    before.push_back(*from);
+  auto landing = std::ranges::lower_bound(landings_, vaddr, {}, &Landing::target);
+  for (; landing != landings_.end() && landing->target == vaddr; ++landing) {
+    if (landing->from == vaddr) return std::nullopt;
+    before.push_back(
+        *std::ranges::lower_bound(instructions_, landing->from, {}, &Instruction::vaddr));
   }
   return before;
 }
