@@ -5,6 +5,7 @@
  */
 #include "bpf/count.bpf.h"
 #include "bpf/hold.bpf.h"
+#include "bpf/image.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/native_entry.bpf.h"
 #include "bpf/session.bpf.h"
@@ -192,7 +193,7 @@ int sb_hit(struct pt_regs* ctx) {
   struct sb_verdict* verdict;
   __u32 fingerprint, slot, flags;
 
-  if (control.abort || passes_again(ctx)) return 0;
+  if (is_off() || passes_again(ctx)) return 0;
   if (!read_fingerprint(code, &fingerprint)) {
     skip(SB_SKIP_UNREADABLE);
     return 0;
@@ -265,7 +266,7 @@ int sb_introduce_entry(struct pt_regs* ctx) {
   __u32 tid = (__u32)bpf_get_current_pid_tgid();
   __u64 code = ctx->rdi;
 
-  if (control.abort) return 0;
+  if (is_off()) return 0;
   /* At the return other threads could be in the middle of it already. */
   if (config.holds_at_entry) introduce_or_arm(ctx, code);
   if (bpf_map_update_elem(&introducing, &tid, &code, BPF_ANY) != 0) skip(SB_SKIP_INTRODUCTION_LOST);
@@ -281,7 +282,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
   if (!found) return 0;
   code = *found;
   bpf_map_delete_elem(&introducing, &tid);
-  if (!control.abort) introduce_or_arm(ctx, code);
+  if (!is_off()) introduce_or_arm(ctx, code);
   return 0;
 }
 
@@ -289,7 +290,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
 
 SEC("uretprobe.s")
 int sb_interpreter_made(struct pt_regs* ctx) {
-  if (!control.abort) tell_and_hold(ctx, SB_EVENT_NEW_INTERPRETER, 0, 0);
+  if (!is_off()) tell_and_hold(ctx, SB_EVENT_NEW_INTERPRETER, 0, 0);
   return 0;
 }
 
@@ -302,7 +303,7 @@ int sb_dealloc(struct pt_regs* ctx) {
   __u32 fingerprint;
   bool is_known;
 
-  if (!verdict) return 0;
+  if (!verdict || is_other_image()) return 0;
   is_known = !(verdict->flags & SB_VERDICT_DISMISSED);
   fingerprint = verdict->fingerprint;
   if (bpf_map_delete_elem(&verdicts, &code) == 0 && is_known)

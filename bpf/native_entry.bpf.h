@@ -6,6 +6,7 @@
 #define SBUMP_BPF_NATIVE_ENTRY_BPF_H_
 
 #include "bpf/count.bpf.h"
+#include "bpf/image.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/native_site.h"
 
@@ -23,7 +24,7 @@ static __always_inline void count_native(struct pt_regs* ctx) {
   __u64 address = ctx->rip;
   struct sb_native_site* site;
 
-  if (control.abort) return;
+  if (is_off()) return;
   site = bpf_map_lookup_elem(&native_sites, &address);
   if (site)
     count_and_delay(ctx, site->slot, site->trap_cost_ns, now_ns);

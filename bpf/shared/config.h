@@ -63,7 +63,11 @@ struct sb_control {
   /* Where this process has them: another one's are elsewhere. Before the first link. */
   __u64 current_thread_addr; /* OPCACHE_FLAG: address of the running PyThreadState's pointer */
   __u64 code_type_addr;      /* &PyCode_Type */
+  /* AT_RANDOM: where the kernel put 16 random bytes for this image, and what they are. */
+  __u64 random_addr;
+  __u64 random[2];
+  __u64 memory; /* address of the image's mm_struct; 0 until a program has met it */
 };
-SB_STATIC_ASSERT(sizeof(struct sb_control) == 48, "sb_control has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_control) == 80, "sb_control has no hidden padding");
 
 #endif /* SBUMP_BPF_SHARED_CONFIG_H_ */

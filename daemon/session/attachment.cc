@@ -8,6 +8,7 @@
 #include "daemon/attach/probe_text.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/image_random.h"
 #include "daemon/session/recovery.h"
 
 namespace sbump {
@@ -134,6 +135,7 @@ absl::Status Attachment::LoadPrograms() {
                                      ? Programs::Load(config, set)
                                      : environment_.program_reserve->Take(config, set));
   programs_->control().abort = 1;  // inert until the first walk is done
+  SB_RETURN_IF_ERROR(NoteImage());
   if (config.sleeps != 0) sleepers_ = environment_.sleeper->Serve(process_, *programs_);
   if (!HasPython()) return absl::OkStatus();
   NoteAddresses(interpreter_, programs_->control());
@@ -141,6 +143,15 @@ absl::Status Attachment::LoadPrograms() {
   SB_RETURN_IF_ERROR(filter_->Use(*programs_, *rules_.targets));
   programs_->ReserveSlotsMeanwhile(RowsWithSpare());
   programs_->control().opcache_limit = kOpcacheLimit;
+  return absl::OkStatus();
+}
+
+// What runs after an exec is nobody's until it has been authorised: the programs leave it alone.
+absl::Status Attachment::NoteImage() {
+  SB_ASSIGN_OR_RETURN(const ImageRandom random, ReadImageRandom(process_, memory_));
+  sb_control& control = programs_->control();
+  control.random_addr = random.addr.value;
+  std::ranges::copy(random.bytes, control.random);
   return absl::OkStatus();
 }
 

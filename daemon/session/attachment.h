@@ -112,6 +112,7 @@ class Attachment {
   bool HasPython() const { return interpreter_.file != nullptr; }
   absl::Status Study();
   absl::Status LoadPrograms();
+  absl::Status NoteImage();
   absl::Status ActivatePython(const std::function<void()>& then);
   absl::Status MakeJournal();
   std::vector<ProbePoint> ProbePoints() const;

@@ -138,6 +138,21 @@ class ExecPolicyTest(Guarded, FamilyCase):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_where_children_are_not_followed(self):
+        """The exec is noticed a moment later. What runs until then is of a program that nobody may touch."""
+        self.start_limited(ALICES)
+        target = self.start_alices()
+        session = self.attach_as(ALICE, target, "--max-stop", "1s", "--target", "*importlib*:*", "--delay", "5ms")
+        target.ask("launch_by", self.setuid_copy("/usr/bin/env"), self.python.path)
+        target.send("become")
+        target.answer()
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "target called exec")
+        self.assertEqual({row["qualname"]: row["calls"] for row in last["targets"] if row["calls"]}, {})
+        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,42 @@
+#include "daemon/process/image_random.h"
+
+#include <elf.h>
+
+#include <cstring>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMaxAuxvBytes = 4096;
+
+}  // namespace
+
+std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type) {
+  Elf64_auxv_t entry;
+  for (; auxv.size() >= sizeof(entry); auxv.remove_prefix(sizeof(entry))) {
+    std::memcpy(&entry, auxv.data(), sizeof(entry));
+    if (entry.a_type == AT_NULL) break;
+    if (entry.a_type == type) return entry.a_un.a_val;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
+                                            const MemoryReader& memory) {
+  SB_ASSIGN_OR_RETURN(const std::string auxv, process.ReadProcFile("auxv", kMaxAuxvBytes));
+  const std::optional<uint64_t> addr = AuxiliaryValue(auxv, AT_RANDOM);
+  ImageRandom random{.addr = RemoteAddr{addr.value_or(0)}};
+  const auto bytes = memory.ReadValue<decltype(random.bytes)>(random.addr);
+  if (!addr || !bytes.ok()) {
+    return absl::UnavailableError(
+        StrCat("pid ", process.pid(),
+               ": the random bytes of its program (AT_RANDOM) cannot be read, by which it is told "
+               "from the next one (it has just called exec?); try again"));
+  }
+  random.bytes = *bytes;
+  return random;
+}
+
+}  // namespace sbump

@@ -1,0 +1,28 @@
+// The 16 random bytes that the kernel gives each program that is executed (AT_RANDOM,
+// getauxval(3)): by them one image of a process is told from the next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "daemon/base/status.h"
+#include "daemon/process/remote_memory.h"
+#include "daemon/process/target_process.h"
+
+namespace sbump {
+
+struct ImageRandom {
+  RemoteAddr addr;
+  std::array<uint64_t, 2> bytes;
+};
+
+// Of the image whose memory this is. kUnavailable: there is none, or the process has called exec.
+absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
+                                            const MemoryReader& memory);
+
+// Its value in the text of /proc/PID/auxv (pairs of words, proc(5)).
+std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type);
+
+}  // namespace sbump

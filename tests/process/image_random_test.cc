@@ -1,0 +1,78 @@
+#include "daemon/process/image_random.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "tests/process/child.h"
+
+namespace sbump {
+namespace {
+
+std::string Auxv(std::initializer_list<std::pair<uint64_t, uint64_t>> entries) {
+  std::string text;
+  for (const auto& [type, value] : entries) {
+    const Elf64_auxv_t entry{.a_type = type, .a_un = {.a_val = value}};
+    text.append(reinterpret_cast<const char*>(&entry), sizeof(entry));
+  }
+  return text;
+}
+
+TEST(AuxiliaryValueTest, IsFoundByItsType) {
+  const std::string auxv = Auxv({{AT_PAGESZ, 4096}, {AT_RANDOM, 0x7000}, {AT_NULL, 0}});
+  EXPECT_EQ(AuxiliaryValue(auxv, AT_RANDOM), 0x7000u);
+  EXPECT_EQ(AuxiliaryValue(auxv, AT_PAGESZ), 4096u);
+  EXPECT_EQ(AuxiliaryValue(auxv, AT_UID), std::nullopt);
+}
+
+TEST(AuxiliaryValueTest, EndsWithTheNullEntryOrTheText) {
+  EXPECT_EQ(AuxiliaryValue(Auxv({{AT_NULL, 0}, {AT_RANDOM, 1}}), AT_RANDOM), std::nullopt);
+  EXPECT_EQ(AuxiliaryValue(Auxv({{AT_RANDOM, 1}}).substr(0, 15), AT_RANDOM), std::nullopt);
+  EXPECT_EQ(AuxiliaryValue("", AT_RANDOM), std::nullopt);
+}
+
+absl::StatusOr<ImageRandom> RandomOf(pid_t pid) {
+  SB_ASSIGN_OR_RETURN(const TargetProcess process, TargetProcess::Open(pid));
+  SB_ASSIGN_OR_RETURN(const RemoteMemory memory,
+                      RemoteMemory::Open(process.proc_dirfd(), process.pid()));
+  return ReadImageRandom(process, memory);
+}
+
+// A fork has its parent's.
+TEST(ImageRandomTest, IsWhatTheKernelGave) {
+  const Child child([] { pause(); });
+  const auto random = RandomOf(child.pid());
+  ASSERT_TRUE(random.ok()) << random.status();
+  EXPECT_EQ(random->addr.value, getauxval(AT_RANDOM));
+  EXPECT_EQ(std::memcmp(random->bytes.data(), reinterpret_cast<void*>(getauxval(AT_RANDOM)), 16),
+            0);
+}
+
+TEST(ImageRandomTest, DiffersAfterAnExec) {
+  auto& may_execute = SharedWithChildren<std::atomic<bool>>();
+  Child child([&] {
+    while (!may_execute) usleep(1000);
+    execl("/bin/sleep", "sleep", "60", nullptr);
+  });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto memory = RemoteMemory::Open(process->proc_dirfd(), process->pid());
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const auto before = ReadImageRandom(*process, *memory);
+  ASSERT_TRUE(before.ok()) << before.status();
+  may_execute = true;
+  // Of the memory that is gone nothing can be said.
+  EXPECT_TRUE(
+      Eventually([&] { return absl::IsUnavailable(ReadImageRandom(*process, *memory).status()); }));
+  EXPECT_TRUE(Eventually([&] {
+    const auto after = RandomOf(child.pid());
+    return after.ok() && after->bytes != before->bytes;
+  }));
+}
+
+}  // namespace
+}  // namespace sbump
