@@ -146,7 +146,7 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
                               .delay_ns = LargestDelayNs(rules),
                               .ttl_ns = ttl_ns_,
                               .max_stop_ns = max_stop_ns_};
-  SB_RETURN_IF_ERROR(gate_.Allow(caller_, request));
+  SB_RETURN_IF_ERROR(gate_.Allow(caller_, request, session_id));
   {
     // A program that was just executed is tried again until it has an interpreter: one record.
     std::lock_guard lock(mutex_);

@@ -65,9 +65,10 @@ std::shared_ptr<Admission> Gate::Find(const std::string& session_id) const {
 
 // ---- Decisions ----
 
-absl::Status Gate::Allow(const Caller& caller, const AccessRequest& request) {
+absl::Status Gate::Allow(const Caller& caller, const AccessRequest& request,
+                         const std::string& session_id) {
   const std::optional<Refusal> refusal = Decide(*policy(), caller, request);
-  return refusal ? Refuse(caller, request, *refusal, "") : absl::OkStatus();
+  return refusal ? Refuse(caller, request, *refusal, session_id) : absl::OkStatus();
 }
 
 absl::Status Gate::AllowProcess(const Caller& caller, Action action, pid_t pid) {

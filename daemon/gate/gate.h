@@ -37,8 +37,9 @@ class Gate {
   // policy that cannot be read leaves the old one in force.
   void Reload();
 
-  // Refusals are counted and recorded. Does not block.
-  absl::Status Allow(const Caller& caller, const AccessRequest& request);
+  // Refusals are counted, and recorded with the session where there is one. Does not block.
+  absl::Status Allow(const Caller& caller, const AccessRequest& request,
+                     const std::string& session_id = "");
   // The same for a process that is no session's (yet); one that cannot be opened is allowed, and
   // refused in better words by whoever opens it.
   absl::Status AllowProcess(const Caller& caller, Action action, pid_t pid);

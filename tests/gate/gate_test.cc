@@ -108,6 +108,18 @@ TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
   EXPECT_THAT(Log(), HasSubstr("\"event\":\"end\""));
 }
 
+TEST_F(GateTest, ARefusalOfASessionsProcessNamesTheSession) {
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  Write("callers: []\n");
+  gate_->Reload();
+  EXPECT_FALSE(spec.authorise(*process, "s1", spec.rules).ok());
+  EXPECT_THAT(Log(), HasSubstr("\"action\":\"attach\",\"session\":\"s1\""));
+}
+
 TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
   AttachSpec spec = Spec(1000);
   const auto admission = *gate_->Admit(Local(1), spec);
