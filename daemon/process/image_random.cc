@@ -30,7 +30,7 @@ absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
   ImageRandom random{.addr = RemoteAddr{addr.value_or(0)}};
   const auto bytes = memory.ReadValue<decltype(random.bytes)>(random.addr);
   if (!addr || !bytes.ok()) {
-    return absl::UnavailableError(
+    return absl::FailedPreconditionError(
         StrCat("pid ", process.pid(),
                ": the random bytes of its program (AT_RANDOM) cannot be read, by which it is told "
                "from the next one (it has just called exec?); try again"));

@@ -18,7 +18,8 @@ struct ImageRandom {
   std::array<uint64_t, 2> bytes;
 };
 
-// Of the image whose memory this is. kUnavailable: there is none, or the process has called exec.
+// Of the image whose memory this is. kFailedPrecondition: there is none, or the process has called
+// exec.
 absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
                                             const MemoryReader& memory);
 

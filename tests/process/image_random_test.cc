@@ -66,8 +66,8 @@ TEST(ImageRandomTest, DiffersAfterAnExec) {
   ASSERT_TRUE(before.ok()) << before.status();
   may_execute = true;
   // Of the memory that is gone nothing can be said.
-  EXPECT_TRUE(
-      Eventually([&] { return absl::IsUnavailable(ReadImageRandom(*process, *memory).status()); }));
+  EXPECT_TRUE(Eventually(
+      [&] { return absl::IsFailedPrecondition(ReadImageRandom(*process, *memory).status()); }));
   EXPECT_TRUE(Eventually([&] {
     const auto after = RandomOf(child.pid());
     return after.ok() && after->bytes != before->bytes;
