@@ -17,10 +17,8 @@ HELPERS = {"fork": 0, "spawn": 1, "forkserver": 2}  # the resource tracker, and 
 
 
 class MultiprocessingTest(FamilyCase):
-    script = "pools.py"
-
     def start_service(self, python, method):
-        target = self.start_target(python, self.script, method)
+        target = self.start_target(python, "pools.py", method)
         self.addCleanup(self.kill_children, target.pid)
         target.ask("work", 3000)
         return target

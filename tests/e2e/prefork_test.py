@@ -14,11 +14,9 @@ EXIT = -1  # asked of a worker
 
 
 class PreforkTest(FamilyCase):
-    script = "prefork.py"
-
     def start_server(self, python, workers):
         self.socket = self.scratch + "/socket"
-        server = self.start_target(python, self.script, self.socket)
+        server = self.start_target(python, "prefork.py", self.socket)
         server.ask("work", 3000)
         return server, server.ask("resize", workers)
 

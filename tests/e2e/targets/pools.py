@@ -4,25 +4,15 @@ import os
 import sys
 from multiprocessing import forkserver, resource_tracker
 
+import workers
 from protocol import armed_code, serve
-
-calls = 0
-
-
-def step(x):
-    global calls
-    calls += 1
-    return x + 1
-
-
-def work(n):
-    return sum(step(i) for i in range(n))
+from workers import work
 
 
 # ---- What runs in each process: it says who it is, and how many calls it has made in all ----
 
 def compute(n):
-    return [os.getpid(), work(n), calls]
+    return [os.getpid(), work(n), workers.calls]
 
 
 def armed(_):

@@ -6,19 +6,9 @@ import signal
 import socket
 import sys
 
+import workers as counting
 from protocol import armed_code, serve
-
-calls = 0
-
-
-def step(x):
-    global calls
-    calls += 1
-    return x + 1
-
-
-def work(n):
-    return sum(step(i) for i in range(n))
+from workers import work
 
 
 # ---- A worker: it says who it is; a request is a number; the reply is the answer, its calls, and what is armed in it ----
@@ -28,12 +18,11 @@ def reply(connection):
     n = int(connection.recv(64))
     if n < 0:
         sys.exit(3)
-    connection.sendall(json.dumps([work(n), calls, armed_code()]).encode())
+    connection.sendall(json.dumps([work(n), counting.calls, armed_code()]).encode())
 
 
 def serve_requests(master):
-    global calls
-    calls = 0
+    counting.calls = 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listener.settimeout(0.5)
     while os.getppid() == master:
