@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "tests/process/child.h"
@@ -47,6 +48,10 @@ class GateTest : public testing::Test {
     std::ofstream(policy_) << text;
     chmod(policy_.c_str(), 0600);
   }
+  TargetProcess OpenSomeProcess() {
+    child_.emplace([] { pause(); });
+    return *TargetProcess::Open(child_->pid());
+  }
   std::string Log() const {
     std::stringstream text;
     text << std::ifstream(audit_).rdbuf();
@@ -56,6 +61,7 @@ class GateTest : public testing::Test {
   const std::string policy_ = testing::TempDir() + "/policy.yaml";
   const std::string audit_ = testing::TempDir() + "/audit.jsonl";
   Meters meters_;
+  std::optional<Child> child_;
   std::unique_ptr<Gate> gate_;
 };
 
@@ -95,10 +101,8 @@ TEST_F(GateTest, WhereTheDutyIsLimitedItIsLookedAtOften) {
 TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
   AttachSpec spec = Spec(1000);
   const auto admission = *gate_->Admit(Local(1), spec);
-  const Child child([] { pause(); });
-  const auto process = TargetProcess::Open(child.pid());
-  ASSERT_TRUE(process.ok());
-  ASSERT_TRUE(spec.authorise(*process, "s1", spec.rules).ok());
+  const TargetProcess process = OpenSomeProcess();
+  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"event\":\"attach\""));
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":1000,\"every\":1}]"));
   EXPECT_THAT(Log(), HasSubstr("\"mode\":\"spin\",\"on\":\"call\",\"children\":false"));
@@ -111,22 +115,18 @@ TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
 TEST_F(GateTest, ARefusalOfASessionsProcessNamesTheSession) {
   AttachSpec spec = Spec(1000);
   const auto admission = *gate_->Admit(Local(1), spec);
-  const Child child([] { pause(); });
-  const auto process = TargetProcess::Open(child.pid());
-  ASSERT_TRUE(process.ok());
+  const TargetProcess process = OpenSomeProcess();
   Write("callers: []\n");
   gate_->Reload();
-  EXPECT_FALSE(spec.authorise(*process, "s1", spec.rules).ok());
+  EXPECT_FALSE(spec.authorise(process, "s1", spec.rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"action\":\"attach\",\"session\":\"s1\""));
 }
 
 TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
   AttachSpec spec = Spec(1000);
   const auto admission = *gate_->Admit(Local(1), spec);
-  const Child child([] { pause(); });
-  const auto process = TargetProcess::Open(child.pid());
-  ASSERT_TRUE(process.ok());
-  ASSERT_TRUE(spec.authorise(*process, "s1", Spec(2000).rules).ok());
+  const TargetProcess process = OpenSomeProcess();
+  ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":2000,\"every\":1}]"));
 }
 
