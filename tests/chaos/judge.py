@@ -12,6 +12,7 @@ ANSWER_SECONDS = 30       # a target that hangs does not answer
 SPEED_SECONDS = 20
 # What a once-armed function may cost until a daemon comes back, per call: shared/design in words, "what stays behind".
 ARMED_NS = 35             # CPython 3.12 and later
+FOLLOWED_NS = 150_000_000  # from a fork on: until the daemon is on it
 SPREAD, SPREAD_NS = 1.35, 6  # two measurements of the same thing on a busy machine
 
 
@@ -47,7 +48,8 @@ class Judge:
         if "event=recovery_failed" in world.daemon.log or "event=journal_broken" in world.daemon.log:
             self._find("recovery: %s" % world.daemon.log[-1500:])
         self._target(0, True)
-        self._ask(lambda: self._is_disarmed())
+        self._ask(self._is_disarmed)
+        self._ask(self._lodger)
 
     def turmoil(self):
         """The answer to the turmoil that was going on."""
@@ -64,8 +66,32 @@ class Judge:
                 self._find("wrong answers: %r" % answers)
             self._threads_compute()
             if judge_speed:
-                self._speed(more_ns)
+                self._speed(self.world.speed, more_ns)
         self._ask(look)
+
+    def _lodger(self):
+        """The process that was forked in the session, if there was one. It leaves then."""
+        world, found = self.world, len(self.findings)
+        said = world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)
+        if said is None:
+            return
+        pid = said["pid"]
+        if not said["right"]:
+            self._find("wrong answers")
+        for trace in (traces.changed_text, traces.trouble_of_threads, traces.stuck_threads, traces.held_locks):
+            self._holds(lambda: not trace(pid), lambda: "%s: %s" % (trace.__name__, trace(pid)))
+        # A copy of armed code that no session is on keeps the mark. So does one that its daemon was too late for.
+        is_followed = world.follows and (world.death_unix_ns is None
+                                         or said["forked_unix_ns"] < world.death_unix_ns - FOLLOWED_NS)
+        armed = [name for name in said["armed"] if "/tools.py:" not in name]
+        if is_followed and armed:
+            self._find("armed still: %s" % armed)
+        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"],
+                    0 if is_followed or world.python.version < (3, 12) else ARMED_NS)
+        status = world.target.ask("end_lodger", seconds=ANSWER_SECONDS)
+        if status != 0:
+            self._find("it ended with status %d" % status)
+        self.findings[found:] = ["the forked process %d: %s" % (pid, one) for one in self.findings[found:]]
 
     def _threads_compute(self):
         world, begin = self.world, time.monotonic()
@@ -79,7 +105,7 @@ class Judge:
             self._find("its threads computed nothing for %d s, %s after %.1f s; they were at: %s; it said: %s" % (
                 PATIENCE_SECONDS, still, time.monotonic() - begin, where, world.target.child.errors[-2000:]))
 
-    def _speed(self, more_ns):
+    def _speed(self, speed, more_ns):
         world = self.world
 
         def is_fast(speeds, machine=(1, 1)):
@@ -88,12 +114,12 @@ class Judge:
         best = [float("inf")] * 2
         limit = time.monotonic() + SPEED_SECONDS
         while time.monotonic() < limit:
-            best = [min(pair) for pair in zip(best, world.target.ask("speed", seconds=ANSWER_SECONDS))]
+            best = [min(pair) for pair in zip(best, speed())]
             if is_fast(best):
                 return
             time.sleep(0.05)
         # A virtual machine gets slower and faster (seen: 1.6x for minutes), for a process that was left alone too.
-        *best, step, aside = best_speeds(world.target, world.twin)
+        *best, step, aside = best_speeds(speed, world.twin_speed)
         machine = [max(1, now / base) for now, base in zip((step, aside), world.twin_base_ns)]
         if not is_fast(best, machine):
             self._find("ns per call: %s, before any attach: %s; of a process that was left alone: %s, before: %s" % (

@@ -1,7 +1,7 @@
 """kill -9 of the daemon at points that are spread evenly over each phase of its work.
 
 A point is exact: strace kills the daemon as one of its threads enters its Nth system call of a kind. Which calls a phase
-has is seen in sessions that are let live. A hit is the kernel's work, without any call of the daemon: there the
+has is seen in sessions that are let live, of each kind of session. A hit is the kernel's work, without any call of the daemon: there the
 moments are random.
 """
 import os
@@ -12,7 +12,7 @@ import strace_log
 from harness.child import Timeout
 from harness.daemon import Daemon
 from judge import Judge
-from world import SECONDS, kill
+from world import KINDS, SECONDS, kill
 
 PHASES = ["attach", "walk", "bump", "arm", "hold", "hit", "disarm", "restart"]
 BEGINS_IN = {"attach": "attach", "walk": "attach", "bump": "attach", "arm": "attach", "hold": "hold",
@@ -31,40 +31,45 @@ class KillPoints:
         self.chance = chance
         self.ledger = ledger
         self.log = world.directory + "/strace"
-        self.learned = {}
-        self.points = {}
+        self.kind = ""
+        self.points = {}  # of kind and phase
         self.turmoil_runs = False
         self.last_words = ""
 
     def run(self, count, deadline):
-        """So many for the version, the phases in turns: where time is short each has had its part."""
-        phases = phases_of(self.world.python)
+        """So many for the version, phases and kinds of session in turns: where time is short each has had its part."""
+        phases, kinds = phases_of(self.world.python), list(KINDS)
         each = -(-count // len(phases))
-        with self.ledger.step("learn what each phase consists of", Judge(self.world)):
-            self.points = {phase: self.learn_points(phase) for phase in phases}
         for i in range(each):
-            for phase in phases:
+            for turn, phase in enumerate(phases, i):
                 if time.monotonic() > deadline or self.ledger.needs_new_world:
                     return
+                self.kind = kinds[turn % len(kinds)]
+                self.learn_points(phase)
                 self.until_met(phase, i, each)
 
     def until_met(self, phase, i, count):
         """Where a session has no such point any more, the one at that place among those that are left."""
         for _ in range(4):
-            point = strace_log.evenly(self.points[phase], i, count)
+            points = self.points.get((self.kind, phase))
+            if not points:  # it was not learned, which is in the ledger
+                return
+            point = strace_log.evenly(points, i, count)
             if self.one(phase, point) or self.ledger.needs_new_world or point is None:
                 return
-            self.points[phase] = strace_log.without_later(self.points[phase], point) or self.points[phase]
+            self.points[self.kind, phase] = strace_log.without_later(points, point) or points
 
     def learn_points(self, phase):
-        if phase == "hit":
-            return [None]
-        begin = BEGINS_IN[phase]
-        if begin not in self.learned:
-            self.learn_restart() if begin == "restart" else self.learn(begin)
-        if not self.learned[begin][phase]:
-            raise AssertionError("no call of phase %s was seen; the session said: %s" % (phase, self.last_words))
-        return self.learned[begin][phase]
+        if (self.kind, phase) in self.points:
+            return
+        with self.ledger.step("learn what %s consists of, %s" % (phase, self.kind), Judge(self.world)):
+            if phase == "hit":
+                learned = {phase: [None]}
+            else:
+                learned = self.learn_restart() if phase == "restart" else self.learn(BEGINS_IN[phase])
+            if not learned.get(phase):
+                raise AssertionError("no call of phase %s was seen; the session said: %s" % (phase, self.last_words))
+            self.points.update({(self.kind, one): points for one, points in learned.items()})
 
     # ---- What a phase consists of ----
 
@@ -73,25 +78,28 @@ class KillPoints:
         time.sleep(0.3)
         self.end_session()
         self.world.untrace()
-        self.learned[begin] = strace_log.points(strace_log.read(self.log, begin))
         self.last_words = self.world.session.errors
         Judge(self.world).turmoil()
+        learned = strace_log.points(strace_log.read(self.log, begin))
+        return {phase: points for phase, points in learned.items() if BEGINS_IN[phase] == begin}
 
     def learn_restart(self):
         self.die_in_hit()
         Judge(self.world).turmoil()
         self.start_traced(*strace_log.OPTIONS).wait_serving()
-        self.learned["restart"] = strace_log.points(strace_log.read(self.log, "restart"))
+        learned = strace_log.points(strace_log.read(self.log, "restart"))
         self.world.daemon.stop(SECONDS)
         self.world.put_away_daemon()
         self.world.start_daemon()
+        return learned
 
     # ---- One point ----
 
     def one(self, phase, point):
         """False where the daemon never got there."""
         world, judge, died_in = self.world, Judge(self.world), None
-        with self.ledger.step("kill in %s at %s" % (phase, "random" if point is None else "%s %d" % point), judge):
+        at = "random" if point is None else "%s %d" % point
+        with self.ledger.step("kill in %s at %s, %s" % (phase, at, self.kind), judge):
             if phase == "hit":
                 died_in, keepers, both = self.die_in_hit()
             elif phase == "restart":
@@ -102,7 +110,7 @@ class KillPoints:
             if died_in is None:
                 self.ledger.missed(phase)
             else:
-                self.ledger.killed(died_in, point, both)
+                self.ledger.killed(died_in, self.kind, point, both)
                 if self.turmoil_runs:
                     judge.turmoil()
                 judge.after_death(keepers, both)
@@ -121,7 +129,7 @@ class KillPoints:
         self.turmoil_runs = True
         if begin == "attach":
             world.trace(self.log, *strace_options)
-        world.start_session("--delay", "1us")
+        world.start_session(self.kind, "--delay", "1us")
         self.until_active_or_over()
         if begin != "attach" and world.is_daemon_alive():
             world.trace(self.log, *strace_options)
@@ -157,6 +165,7 @@ class KillPoints:
             if world.is_daemon_alive():
                 world.daemon.stop(SECONDS)
                 return None, keepers, False
+        world.note_death()
         both = self.kill_keepers_too(keepers)
         world.tracer and world.tracer.wait(SECONDS)
         died_in = strace_log.phase_of_death(self.log, begin, call, number) or phase
@@ -168,9 +177,10 @@ class KillPoints:
         keepers = world.keepers()
         world.target.send("turmoil", self.chance.randrange(1 << 30), TURMOIL_SECONDS / 2)
         self.turmoil_runs = True
-        world.start_session("--delay", "2ms")
+        world.start_session(self.kind, "--delay", "2ms")
         self.until_active_or_over()
         time.sleep(self.chance.uniform(0, 0.05))
+        world.note_death()
         world.daemon.child.process.kill()
         both = self.kill_keepers_too(keepers)
         world.daemon.child.wait(SECONDS)

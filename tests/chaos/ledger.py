@@ -12,11 +12,13 @@ class Ledger:
         self.seed = seed
         self.steps = 0
         self.kills = collections.Counter()   # by phase
+        self.kills_of_kind = collections.Counter()  # of session
         self.distinct = collections.defaultdict(set)
         self.both = 0                        # daemon and keeper of the probes
         self.breakpoints_left = 0            # of those
         self.never_met = 0
         self.upheavals = collections.Counter()
+        self.upheavals_of_kind = collections.Counter()
         self.findings = []
         self.needs_new_world = False
         self.begin = self.end = time.monotonic()
@@ -36,9 +38,10 @@ class Ledger:
             print("HARM %s, seed %d, step %d (%s): %s" % (self.python.name, self.seed, self.steps, name, finding),
                   file=sys.stderr, flush=True)
 
-    def killed(self, phase, point, both):
+    def killed(self, phase, kind, point, both):
         self.kills[phase] += 1
-        self.distinct[phase].add(point if point else self.steps)
+        self.kills_of_kind[kind] += 1
+        self.distinct[phase].add((kind, point) if point else self.steps)
         self.both += both
 
     def missed(self, phase):

@@ -4,6 +4,7 @@ import os
 import platform
 
 from kill_points import PHASES
+from world import KINDS
 
 
 def markdown(ledgers, seed):
@@ -11,14 +12,16 @@ def markdown(ledgers, seed):
         _processor(), os.cpu_count(), platform.release(), datetime.date.today(), seed), ""]
     phases = [(phase, lambda one, phase=phase: _points(one, phase)) for phase in PHASES
               if any(ledger.kills[phase] for ledger in ledgers)]
+    kinds = [("in a session of kind `%s`" % kind, lambda one, kind=kind: one.kills_of_kind[kind]) for kind in KINDS]
     lines += _table("killed (-9) in", ledgers, phases + [
-        ("**all points**", lambda one: sum(one.kills.values())),
+        ("**all points**", lambda one: sum(one.kills.values()))] + kinds + [
         ("with the keeper of the probes, or that alone", lambda one: one.both),
         ("of these: the kernel left a breakpoint, the next daemon took it", lambda one: one.breakpoints_left),
         ("**harm found**", lambda one: sum(name.startswith("kill in ") for _, name, _ in one.findings))])
     names = sorted({name for ledger in ledgers for name in ledger.upheavals})
     lines += [""] + _table("sessions with", ledgers, [
         (name, lambda one, name=name: one.upheavals[name]) for name in names] + [
+        ("of kind `%s`" % kind, lambda one, kind=kind: one.upheavals_of_kind[kind]) for kind in KINDS] + [
         ("**harm found**", lambda one: sum(not name.startswith("kill in ") for _, name, _ in one.findings)),
         ("minutes in all", lambda one: "%.1f" % one.minutes)])
     for ledger in ledgers:

@@ -4,7 +4,7 @@ import time
 
 from harness import traces
 from judge import Judge
-from world import SECONDS, TARGETS, kill
+from world import KINDS, SECONDS, TARGETS, kill
 
 
 class Upheaval:
@@ -23,10 +23,12 @@ class Upheaval:
     def one(self):
         end = self.chance.choice(self.ends)
         moves = self.chance.choices(self.moves, k=self.chance.randrange(4))
+        self.kind = self.chance.choice(list(KINDS))
         self.judge = Judge(self.world)
-        name = " + ".join([move.__name__ for move in moves] + [end.__name__])
+        name = "%s: %s" % (self.kind, " + ".join([move.__name__ for move in moves] + [end.__name__]))
         with self.ledger.step(name, self.judge):
             self.ledger.upheavals[end.__name__] += 1
+            self.ledger.upheavals_of_kind[self.kind] += 1
             self.world.target.send("turmoil", self.chance.randrange(1 << 30), self.chance.uniform(0.1, 1))
             self.turmoil_runs = True
             if end not in (self.starve, self.attach_on_full_disk):
@@ -38,7 +40,7 @@ class Upheaval:
             self.come_to_rest()
 
     def begin(self):
-        session = self.world.start_session("--delay", self.chance.choice(["0", "1us", "50us", "1ms"]),
+        session = self.world.start_session(self.kind, "--delay", self.chance.choice(["0", "1us", "50us", "1ms"]),
                                            "--interval", self.chance.choice(["50ms", "1s"]))
         if self.chance.random() < 0.5:
             session.wait_active(SECONDS)
@@ -134,6 +136,7 @@ class Upheaval:
     def die(self, how, keeper_too):
         time.sleep(self.chance.uniform(0, 0.3))
         keepers = self.world.keepers()
+        self.world.note_death()
         how(keepers)
         self.world.daemon.child.wait(SECONDS)
         self.judge.turmoil()
@@ -145,7 +148,7 @@ class Upheaval:
     def starve(self):
         """A stopped daemon cannot leave its target slow beyond the session's life: the kernel watches that."""
         world = self.world
-        world.start_session("--delay", "2ms", "--ttl", "1s").wait_active(SECONDS)
+        world.start_session(self.kind, "--delay", "2ms", "--ttl", "1s").wait_active(SECONDS)
         begin = time.monotonic()
         world.daemon.child.send_signal(signal.SIGSTOP)
         try:
@@ -192,7 +195,7 @@ class Upheaval:
         world = self.world
         world.disk.fill()
         try:
-            session = world.start_session("--delay", "1us", "--duration", "200ms")
+            session = world.start_session(self.kind, "--delay", "1us", "--duration", "200ms")
             session.child.wait(SECONDS)
             if session.code == 0:
                 self.judge.findings.append("attached without room for a journal")

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import signal
+import time
 
 from harness import faults, traces
 from harness.child import Timeout
@@ -12,6 +13,12 @@ from harness.target import Target
 HERE = pathlib.Path(__file__).resolve().parent
 # What sessions arm: calls of every kind, code that is born all the time, and one function whose speed is measured.
 TARGETS = ("--target", "*/calls.py:*", "--target", "born_*.py:*", "--target", "*/turmoil.py:step")
+# And how. The first rule that fits a function gives its delay: threads sleep and spin by turns.
+KINDS = {
+    "calls": (),
+    "family": ("--children", "--native", "*/libc[.-]*:getppid"),
+    "asleep": ("--mode", "sleep", "--on", "resume", "--target", "*/turmoil.py:step @delay=1ms"),
+}
 SECONDS = 30  # for whatever must happen
 
 
@@ -21,6 +28,7 @@ class World:
         self.directory = directory
         self.disk = faults.SmallDisk(directory + "/disk", 8192)
         self.tracer = self.session = self.target = self.daemon = self.twin = None
+        self.follows, self.death_unix_ns = False, None  # of the last session: forked processes; when its daemon died
         self.start_twin()
         self.start_target()
         self.start_daemon()
@@ -28,7 +36,7 @@ class World:
     def start_target(self):
         self.target = Target(self.python, HERE / "targets" / "turmoil.py")
         self.reference = self.target.ask("prepare", 2)
-        *self.base_ns, step, aside = best_speeds(self.target, self.twin)
+        *self.base_ns, step, aside = best_speeds(self.speed, self.twin_speed)
         self.twin_base_ns = [step, aside]
 
     def start_twin(self):
@@ -36,13 +44,25 @@ class World:
         self.twin = Target(self.python, HERE / "targets" / "turmoil.py")
         self.twin.ask("prepare", 0)
 
+    def speed(self):
+        return self.target.ask("speed", seconds=SECONDS)
+
+    def twin_speed(self):
+        return self.twin.ask("speed", seconds=SECONDS)
+
     def start_daemon(self):
         """It undoes what the last one left."""
         self.daemon = Daemon(state_dir=self.disk.directory)
 
-    def start_session(self, *arguments):
-        self.session = Session(self.daemon, "--pid", self.target.pid, *TARGETS, "--max-stop", "5s", *arguments)
+    def start_session(self, kind, *arguments):
+        self.session = Session(self.daemon, "--pid", self.target.pid, *KINDS[kind], *TARGETS, "--max-stop", "5s",
+                               *arguments)
+        self.follows, self.death_unix_ns = "--children" in KINDS[kind], None
         return self.session
+
+    def note_death(self):
+        """The daemon is dead, or is killed now."""
+        self.death_unix_ns = time.time_ns()
 
     def trace(self, log, *options):
         self.tracer = faults.strace(self.daemon, log, *options)
@@ -98,9 +118,9 @@ class World:
             self.disk.unmount()
 
 
-def best_speeds(*targets):
-    """Of each, its functions' ns per call; of several, in turns: the flat list of all."""
-    rounds = [[ns for target in targets for ns in target.ask("speed", seconds=SECONDS)] for _ in range(5)]
+def best_speeds(*speeds):
+    """Of each process its functions' ns per call; of several, in turns: the flat list of all."""
+    rounds = [[ns for speed in speeds for ns in speed()] for _ in range(5)]
     return [min(of_one) for of_one in zip(*rounds)]
 
 

@@ -5,6 +5,7 @@ Runs on CPython 3.8 to 3.15. What it computes comes from tests/e2e/targets.
 import ctypes
 import gc
 import importlib
+import json
 import os
 import random
 import resource
@@ -66,6 +67,50 @@ class Workers:
 workers = None
 
 
+class Lodger:
+    """A forked process that stays: a session with --children is on it, too."""
+
+    def __init__(self):
+        question, answer = os.pipe(), os.pipe()
+        self.forked_unix_ns = time.time_ns()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.dup2(question[0], 0), os.dup2(answer[1], 1)
+            for fd in (*question, *answer):
+                os.close(fd)
+            self._live()
+        os.close(question[0]), os.close(answer[1])
+        self.question, self.answer = question[1], open(answer[0])
+
+    def _live(self):
+        """The parent's other threads are none of its own."""
+        global workers
+        expected, workers, status = workers.answer, Workers(0), 3
+        try:
+            while os.read(0, 1):
+                call_all()
+                said = {"right": calls.work(3) == expected, "armed": protocol.armed_code(), "speed": speed()}
+                os.write(1, json.dumps(said).encode() + b"\n")
+            status = 0
+        finally:
+            os._exit(status)
+
+    def ask(self):
+        os.write(self.question, b"?")
+        line = self.answer.readline()
+        if not line:
+            raise AssertionError("the forked process ended with status %d" % os.waitpid(self.pid, 0)[1])
+        return dict(json.loads(line), pid=self.pid, forked_unix_ns=self.forked_unix_ns)
+
+    def end(self):
+        os.close(self.question)
+        self.answer.close()
+        return os.waitpid(self.pid, 0)[1]
+
+
+lodger = None
+
+
 # ---- Deeds: each returns something that never changes ----
 
 def imports(chance):
@@ -82,6 +127,14 @@ def forks(chance):
         finally:
             os._exit(2)
     return os.waitpid(pid, 0)[1]
+
+
+def lodges(chance):
+    """Another than the one before."""
+    global lodger
+    status = lodger.end() if lodger else 0
+    lodger = Lodger()
+    return status
 
 
 def executes(chance):
@@ -138,11 +191,15 @@ def runs_out_of_memory(chance):
         return [failed, total]
 
 
+def asks_the_kernel(chance):
+    return len({os.getppid() for _ in range(20)})
+
+
 def starts_threads(chance):
     return calls.run(2, 4)
 
 
-DEEDS = [imports, forks, executes, gives_birth, forgets, runs_out_of_memory, starts_threads]
+DEEDS = [imports, forks, lodges, executes, asks_the_kernel, gives_birth, forgets, runs_out_of_memory, starts_threads]
 # From 3.12 on these write what sbump writes, too: often enough without them, that it is alone with its marks.
 TOOLS = [is_traced, is_profiled, is_monitored]
 first = {}
@@ -206,11 +263,26 @@ def armed_code():
         return protocol.armed_code()
 
 
+def call_all():
+    tools.work(3), calls.work(3), births.born("born_answers.py", 1), ns_per_call(step), ns_per_call(aside)
+
+
 def settle():
     """Calls what CPython's own tools have marked: on 3.12 and later their marks go at the next call."""
     with workers:
-        tools.work(3), calls.work(3), births.born("born_answers.py", 1), ns_per_call(step), ns_per_call(aside)
+        call_all()
     return gives_birth(None) == first["gives_birth"]
+
+
+def ask_lodger():
+    return lodger.ask() if lodger else None
+
+
+def end_lodger():
+    """Its status."""
+    global lodger
+    leaver, lodger = lodger, None
+    return leaver.end() if leaver else 0
 
 
 def execute(status):
@@ -227,7 +299,8 @@ if __name__ == "__main__":
     sys.setswitchinterval(0.0005)
     try:
         protocol.serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed,
-                        "settle": settle, "execute": execute, "leave": leave, "armed_code": armed_code})
+                        "settle": settle, "execute": execute, "leave": leave, "armed_code": armed_code,
+                        "ask_lodger": ask_lodger, "end_lodger": end_lodger})
     finally:
         if workers:
             workers.ended = True
