@@ -366,6 +366,26 @@ class BesidePythonTest(NativeCase):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_launches_of_a_gpus_runtime(self):
+        """AMD's, as Debian has it: the function that every kernel is launched with. No GPU is there to run them."""
+        target = self.start_target(self.python, "native.py")
+        launch = ("launches", "libamdhip64.so.5", "hipLaunchKernel")
+        answers, ns_before = target.ask(*launch, 100)
+        session = self.attach(target, "--target", "*/native.py:launches", "--native",
+                              "*/libamdhip64.so.*:hipLaunchKernel @delay=2ms", "--delay", "0")
+        self.assertEqual(target.ask(*launch, 1)[0], answers)
+        slowed_answers, ns = target.ask(*launch, 50)
+        self.assertEqual(slowed_answers, answers)
+        self.assertGreater(ns, ns_before / 2 + 1.99 * MS)
+        found = rows(session.finish())
+        self.assertEqual((found["hipLaunchKernel"]["calls"], found["hipLaunchKernel"]["delayed_calls"]), (51, 51))
+        self.assertEqual(found["launches"]["calls"], 2)
+        self.assert_nothing_left(target)
+        answers_after, ns_after = target.ask(*launch, 100)
+        self.assertEqual(answers_after, answers)
+        self.assertLess(ns_after, MS)
+        self.assert_ends_well(target)
+
     def test_update_of_both(self):
         target = self.start_target(script="native.py")
         session = self.attach(target, "--target", "*/native.py:step", "--native", "libc.so.6:getpid")

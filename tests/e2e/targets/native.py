@@ -1,5 +1,7 @@
-"""Calls functions of libc and of OpenSSL through the standard library, and one of its own."""
+"""Calls functions of libc and of OpenSSL through the standard library, one of a GPU's runtime, and one of its own."""
+import ctypes
 import os
+import time
 
 from protocol import serve
 
@@ -31,5 +33,19 @@ def contexts(n):
     return len([ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(n)])
 
 
+class Dim3(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint32), ("y", ctypes.c_uint32), ("z", ctypes.c_uint32)]
+
+
+def launches(path, symbol, n):
+    """n calls of a function like hipLaunchKernel() or cudaLaunchKernel(): [its answers, ns a call]. There need not be
+    a GPU: the runtime answers with an error."""
+    launch = ctypes.CDLL(path)[symbol]
+    launch.argtypes = [ctypes.c_void_p, Dim3, Dim3, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    begin = time.perf_counter_ns()
+    answers = {launch(None, Dim3(1, 1, 1), Dim3(1, 1, 1), None, 0, None) for _ in range(n)}
+    return [sorted(answers), (time.perf_counter_ns() - begin) / n]
+
+
 if __name__ == "__main__":
-    serve({"pids": pids, "writes": writes, "contexts": contexts})
+    serve({"pids": pids, "writes": writes, "contexts": contexts, "launches": launches})
