@@ -7,10 +7,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bpf/process_events.skel.h"
@@ -39,8 +41,8 @@ class Loaded {
 
   ~Loaded() {
     if (thread_.joinable()) {
-      const uint64_t one = 1;
-      (void)!write(wake_.get(), &one, sizeof(one));
+      ends_ = true;
+      Wake();
       thread_.join();
     }
     if (ring_ != nullptr) ring_buffer__free(ring_);
@@ -65,6 +67,15 @@ class Loaded {
     for (uint32_t one : pids) bpf_map_delete_elem(map(), &one);
   }
 
+  // On the thread that calls `on_event`, after all that was told until now.
+  void Drain(std::function<void()> done) {
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(done));
+    }
+    Wake();
+  }
+
   uint64_t lost() const { return skeleton_->bss->events_lost; }
 
  private:
@@ -83,7 +94,7 @@ class Loaded {
     }
     ring_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.process_events), OnSample, this, nullptr);
     if (ring_ == nullptr) return ErrnoStatus(errno, "opening the ring buffer of process events");
-    wake_ = Fd(eventfd(0, EFD_CLOEXEC));
+    wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_.valid()) return ErrnoStatus(errno, "eventfd");
     thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
@@ -97,9 +108,23 @@ class Loaded {
     pollfd fds[] = {{.fd = ring_buffer__epoll_fd(ring_), .events = POLLIN, .revents = 0},
                     {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
-      if (fds[1].revents != 0) return;
+      if (ends_) return;
+      const std::vector<std::function<void()>> waiting = TakeWaiting();
       ring_buffer__consume(ring_);
+      for (const auto& done : waiting) done();
     }
+  }
+
+  void Wake() const {
+    const uint64_t one = 1;
+    (void)!write(wake_.get(), &one, sizeof(one));
+  }
+
+  std::vector<std::function<void()>> TakeWaiting() {
+    uint64_t count = 0;
+    (void)!read(wake_.get(), &count, sizeof(count));
+    std::lock_guard lock(mutex_);
+    return std::exchange(waiting_, {});
   }
 
   static int OnSample(void* context, void* data, size_t size) {
@@ -112,6 +137,9 @@ class Loaded {
   process_events* skeleton_ = nullptr;
   ring_buffer* ring_ = nullptr;
   Fd wake_;
+  std::atomic<bool> ends_ = false;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> waiting_;  // guarded by mutex_
   std::thread thread_;
 };
 
@@ -162,6 +190,14 @@ void ProcessEvents::RemoveFollower(uint64_t follower) {
   if (!impl_->handlers.empty()) return;
   impl_->lost_before += impl_->loaded->lost();
   unused = std::move(impl_->loaded);
+}
+
+void ProcessEvents::Drain(uint64_t follower, std::function<void()> done) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->loaded->Drain([impl = impl_.get(), follower, done = std::move(done)] {
+    std::lock_guard told(impl->mutex);
+    if (impl->handlers.contains(follower)) done();
+  });
 }
 
 absl::Status ProcessEvents::Follow(uint64_t follower, pid_t pid) {

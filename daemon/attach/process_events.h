@@ -37,8 +37,12 @@ class ProcessEvents {
   // The returned number names the follower. kFailedPrecondition: the kernel cannot tell; the
   // message says what it lacks.
   absl::StatusOr<uint64_t> AddFollower(Handler handler);
-  // When this returns the handler is not running and will not be called again.
+  // When this returns the handler is not running and neither it nor what waits (Drain) will be
+  // called again.
   void RemoveFollower(uint64_t follower);
+
+  // `done` is called, where the handler is, when that was told of all that happened until now.
+  void Drain(uint64_t follower, std::function<void()> done);
 
   // From now on: what this process forks is followed as well, before it runs. kResourceExhausted:
   // too many are followed.

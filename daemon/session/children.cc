@@ -51,8 +51,7 @@ void Session::UnfollowChildren() {
 void Session::HearOf(const ProcessEvent& event) {
   // Native functions need no stop, and may take long to find.
   const bool holds = event.kind == ProcessEvent::Kind::kForked && !event.shares_memory &&
-                     takes_newborns_ && newborns_ < room_ && spec_.rules.natives->empty() &&
-                     StopReason().empty();
+                     takes_newborns_ && newborns_ < room_ && spec_.rules.natives->empty();
   if (!holds) {
     Post([this, event] { OnProcessEvent(event, {}); });
     return;
@@ -71,7 +70,9 @@ void Session::HearOf(const ProcessEvent& event) {
 }
 
 void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held) {
-  if (!StopReason().empty()) return;
+  // At its end a session takes in only what carries copies of armed fields, to disarm it.
+  const bool ends = !StopReason().empty();
+  if (ends && (event.kind == ProcessEvent::Kind::kExecuted || IsDisarmedParent(event))) return;
   followed_.insert(event.pid);
   // The last one: an earlier one may be at its end, after another exec.
   const auto live = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
@@ -93,6 +94,20 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
     live->process->Stop("target called exec");
   }
   AddExecuted(event.pid, event.at_ns);
+}
+
+// Forked, and not known to be disarmed: it is attached to the end, also where the session ends.
+bool Session::MayCarryCopies(const Member& member) {
+  return member.state == SessionState::kAttaching &&
+         member.process->origin().join == ProcessSession::Join::kForked;
+}
+
+bool Session::IsDisarmedParent(const ProcessEvent& fork) const {
+  const auto parent = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
+    return member.process->pid() == fork.parent_pid;
+  });
+  return parent != members_.rend() && parent->state == SessionState::kEnded &&
+         parent->process->latest()->monotonic_ns < fork.at_ns;
 }
 
 // Where the process was followed already it waits until that one lets go of it.

@@ -186,8 +186,12 @@ bool Session::IsOver() const {
   return !AnyIn(SessionState::kAttaching) && !AnyIn(SessionState::kActive);
 }
 
+bool Session::IsOverForGood() { return IsOver() && !(StopReason().empty() && AnyFollowedRuns()); }
+
 void Session::OnActive(size_t member) {
   members_[member].state = SessionState::kActive;
+  if (const std::string reason = StopReason(); !reason.empty())
+    return members_[member].process->Stop(reason);
   CatchUp(members_[member]);
   if (active_) {
     next_publish_ns_ = std::min(next_publish_ns_, MonotonicNs() + kTickNs);
@@ -235,8 +239,22 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   if (const auto last = member.process->latest(); status.ok()) last_end_ = last->end->reason;
   if (member.executed_ns && !member.has_successor && StopReason().empty())
     AddExecuted(pid, *member.executed_ns);
-  if (IsOver() && !(StopReason().empty() && AnyFollowedRuns())) return LeaveLoop();
+  if (IsOverForGood()) return LeaveIfOver();
   if (!active_ && !AnyIn(SessionState::kAttaching)) BeActive();
+}
+
+// What was forked before its parent was disarmed carries copies of the armed fields, and may not
+// have been told yet.
+void Session::LeaveIfOver() {
+  if (!IsOverForGood() || draining_) return;
+  if (!follower_) return LeaveLoop();
+  draining_ = true;
+  environment_.process_events->Drain(*follower_, [this] {
+    Post([this] {
+      draining_ = false;
+      if (IsOverForGood()) LeaveLoop();
+    });
+  });
 }
 
 void Session::LeaveLoop() {
@@ -248,8 +266,10 @@ void Session::LeaveLoop() {
 }
 
 void Session::StopMembers(const std::string& reason) {
-  for (const Member& member : members_) member.process->Stop(reason);
-  if (IsOver()) LeaveLoop();
+  for (const Member& member : members_) {
+    if (!MayCarryCopies(member)) member.process->Stop(reason);
+  }
+  LeaveIfOver();
 }
 
 void Session::WaitForTick() {
@@ -270,7 +290,7 @@ void Session::Tick() {
   if (spec_.duration_ns != 0 && window.until_ns != 0 && now_ns >= window.until_ns) {
     return Stop("duration over");
   }
-  if (IsOver() && !AnyFollowedRuns()) return LeaveLoop();
+  LeaveIfOver();
   if (active_ && now_ns >= next_publish_ns_) {
     next_publish_ns_ = std::max(next_publish_ns_ + spec_.interval_ns, now_ns);
     RefreshAndPublish();

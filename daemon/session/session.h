@@ -83,6 +83,8 @@ class Session {
   void OnActive(size_t member);
   void OnEnd(size_t index, const absl::Status& status);
   bool IsOver() const;
+  bool IsOverForGood();
+  void LeaveIfOver();
   bool AnyIn(SessionState state) const;
   void BeActive();
   void LeaveLoop();
@@ -114,6 +116,8 @@ class Session {
   void CameTooSoon(Member& member);
   bool LeavesOut(const Member& member, const absl::Status& status);
   bool AnyFollowedRuns();
+  static bool MayCarryCopies(const Member& member);
+  bool IsDisarmedParent(const ProcessEvent& fork) const;
   void DescribeLeftOut(SessionSnapshot& snapshot) const;
 
   const std::string id_;
@@ -139,6 +143,7 @@ class Session {
   bool changing_ = false;  // some process has yet to answer
   std::deque<std::function<void()>> waiting_changes_;
   std::optional<uint64_t> follower_;  // with spec_.children
+  bool draining_ = false;             // waits to be told of all forks until now
   std::set<pid_t> followed_;          // that ran when it was last looked at
   LeftOut left_out_;
   // For the thread that tells of forks: newborns are held once the session takes them at once, and

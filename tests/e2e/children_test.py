@@ -138,6 +138,23 @@ class ChildrenTest(FamilyCase):
         self.assertEqual(target.ask("dismiss"), [0] * 2)
         self.assert_ends_well(target)
 
+    @each_interpreter
+    def test_what_is_forked_while_the_session_ends(self, python):
+        """Copies of a process that is not disarmed yet: they are disarmed, too."""
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        session = self.follow(target, "--ttl", "1s")
+        with self.daemon.standing_still():
+            pids = target.ask("hire", "fork", 5)
+            time.sleep(1)
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "ttl over")
+        self.assertEqual({pid: armed for pid, armed in target.ask("armed_workers").items() if armed}, {})
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, pids)
+        self.assertEqual(target.ask("dismiss"), [0] * len(pids))
+        self.assert_ends_well(target)
+
     def test_more_children_than_the_most(self):
         target = self.start_target(script="workers.py")
         session = self.follow(target, "--max-processes", 2)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from protocol import serve
+from protocol import armed_code, serve
 
 PTRACE_TRACEME, PTRACE_DETACH = 0, 17  # ptrace(2)
 calls = 0
@@ -23,14 +23,14 @@ def work(n):
     return sum(step(i) for i in range(n))
 
 
-# ---- What a worker answers, over a pipe: its pid first, then an answer and its count for each number ----
+# ---- What a worker answers, over a pipe: its pid first, then its answer and count, or what of it is armed ----
 
 def worker(read, write):
     with os.fdopen(read) as orders, os.fdopen(write, "w") as answers:
         answers.write(json.dumps(os.getpid()) + "\n")
         answers.flush()
         for line in orders:
-            answers.write(json.dumps([work(int(line)), calls]) + "\n")
+            answers.write(json.dumps(armed_code() if line == "armed\n" else [work(int(line)), calls]) + "\n")
             answers.flush()
 
 
@@ -48,8 +48,8 @@ class Worker:
         workers.append(self)
         return self.pid
 
-    def ask(self, n):
-        os.write(self._to, b"%d\n" % n)
+    def ask(self, order):
+        os.write(self._to, str(order).encode() + b"\n")
         return json.loads(self._from.readline())
 
     def end(self):
@@ -141,6 +141,10 @@ def order(n):
     return {str(one.pid): one.ask(n) for one in workers}
 
 
+def armed_workers():
+    return {str(one.pid): one.ask("armed") for one in workers}
+
+
 def dismiss():
     statuses = [one.end() for one in workers]
     workers.clear()
@@ -167,5 +171,5 @@ if __name__ == "__main__":
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
         serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
-               "dismiss": dismiss, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
+               "armed_workers": armed_workers, "dismiss": dismiss, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
                "calls": lambda: calls})
