@@ -12,7 +12,6 @@ ANSWER_SECONDS = 30       # a target that hangs does not answer
 SPEED_SECONDS = 20
 # What a once-armed function may cost until a daemon comes back, per call: shared/design in words, "what stays behind".
 ARMED_NS = 35             # CPython 3.12 and later
-FOLLOWED_NS = 150_000_000  # from a fork on: until the daemon is on it
 SPREAD, SPREAD_NS = 1.35, 6  # two measurements of the same thing on a busy machine
 
 
@@ -80,9 +79,8 @@ class Judge:
             self._find("wrong answers")
         for trace in (traces.changed_text, traces.trouble_of_threads, traces.stuck_threads, traces.held_locks):
             self._holds(lambda: not trace(pid), lambda: "%s: %s" % (trace.__name__, trace(pid)))
-        # A copy of armed code that no session is on keeps the mark. So does one that its daemon was too late for.
-        is_followed = world.follows and (world.death_unix_ns is None
-                                         or said["forked_unix_ns"] < world.death_unix_ns - FOLLOWED_NS)
+        # Copies of armed code that no session is on keep the mark.
+        is_followed = world.must_be_disarmed(pid)
         armed = [name for name in said["armed"] if "/tools.py:" not in name]
         if is_followed and armed:
             self._find("armed still: %s" % armed)
