@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from harness import traces
-from harness.case import Case, each_with_own_file, main
+from harness.case import Case, each_with_own_file, each_with_own_root, main
 from harness.child import dies_with_parent
 from harness.container import APP, RUNC, Image, Runc
 from harness.daemon import SBUMPD
@@ -88,8 +88,29 @@ class NamespacesTest(ContainerCase):
         self.finish_clean(session, {target.pid: N}, target)
         self.assert_ends_well(target)
 
+    @each_with_own_root
+    def test_another_system(self, python):
+        target = self.start_inside(image=Image(self.scratch, python))
+        self.assertEqual(os.readlink("/proc/%d/exe" % target.pid), python.file[len(python.root):])
+        self.try_children(target)
+
+    @each_with_own_root
+    def test_another_system_that_was_upgraded(self, python):
+        """The file is another one by now, as a package manager replaces it."""
+        target = self.start_inside(image=Image(self.scratch, python))
+        path = "/proc/%d/root%s" % (target.pid, python.file[len(python.root):])
+        with open(path, "rb") as file, open(path + ".new", "wb") as new:
+            new.write(file.read())
+        os.rename(path + ".new", path)
+        session = self.attach(target, *STEP)
+        self.assertEqual(target.ask("work", N), ANSWER)
+        self.finish_clean(session, {target.pid: N}, target)
+        self.assert_ends_well(target)
+
     def test_its_children(self):
-        target = self.start_inside()
+        self.try_children(self.start_inside())
+
+    def try_children(self, target):
         session = self.attach(target, "--children", *STEP)
         pids = self.hire(target, "fork", 2) + self.hire(target, "exec", 1)
         session.wait_for(lambda update: set(pids) <= {
@@ -179,11 +200,12 @@ class NamespacesTest(ContainerCase):
 
 @unittest.skipUnless(os.path.exists(RUNC), "runc is not installed")
 class RuncTest(ContainerCase):
-    def start_container(self, name):
+    def start_container(self, name, image=None):
         """A service with two workers, in there."""
-        container = Runc(self.image, name, self.image.python.path, "-B", "-u", self.image.script("workers.py"))
+        image = image or self.image
+        container = Runc(image, name, image.python.path, "-B", "-u", image.script("workers.py"))
         self.addCleanup(container.clean_up)
-        target = self.start_target(self.image.python, self.image.script("workers.py"), prefix=container.command())
+        target = self.start_target(image.python, image.script("workers.py"), prefix=container.command())
         self.assertEqual(target.hello["pid"], 1)
         return target, self.hire(target, "fork", 2)
 
@@ -215,7 +237,13 @@ class RuncTest(ContainerCase):
             self.assert_ends_well(one)
 
     def test_by_the_pid_that_it_has_here(self):
-        target, workers = self.start_container(self.names[0])
+        self.try_pid(*self.start_container(self.names[0]))
+
+    @each_with_own_root
+    def test_another_system(self, python):
+        self.try_pid(*self.start_container(self.names[0], Image(self.scratch, python)))
+
+    def try_pid(self, target, workers):
         session = self.attach(target, "--children", *STEP, "--delay", "20us")
         new = self.hire(target, "exec", 1)
         pids = workers + new

@@ -54,6 +54,12 @@ def each_with_own_file(method):
     return method
 
 
+def each_with_own_root(method):
+    """Those of other Debian suites, each in a root with all else of its suite."""
+    method.pythons = lambda: [python for python in interpreters.supported() if python.root]
+    return method
+
+
 def each_mechanism(method):
     method.pythons = interpreters.one_per_mechanism
     return method

@@ -1,7 +1,7 @@
 """Processes that live elsewhere: below a root of their own, in namespaces of their own.
 
-The root is an overlay in memory above this machine's root, with files that only it has. It is mounted in a mount
-namespace of its processes, so nothing of it is left when they have ended.
+The root is an overlay in memory above this machine's root, or above another system's, with files that only it has. It
+is mounted in a mount namespace of its processes, so nothing of it is left when they have ended.
 """
 import json
 import os
@@ -19,9 +19,9 @@ MAKE_ROOT = """set -e
 mount -t tmpfs -o mode=755 tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 cp -a "$2/." "$1/upper"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$3,upperdir=$1/upper,workdir=$1/work" "$1/root"
 root=$1/root
-shift 2
+shift 3
 """
 ENTER_ROOT = """set -e
 mount --rbind /dev "$1/dev"
@@ -29,7 +29,7 @@ mount -t proc proc "$1/proc"
 cd "$1"
 shift
 pivot_root . .
-umount -l .
+"$1" -c "import ctypes; assert ctypes.CDLL(None).umount2(b'.', 2) == 0"  # a small system has no umount
 exec "$@"
 """
 
@@ -42,15 +42,19 @@ class Place:
 
 
 class Image:
-    """What a container's root has beside this machine's files."""
+    """What a container's root has beside the files of the system that it is of: the interpreter's."""
 
     def __init__(self, directory, interpreter):
+        self.system = interpreter.root or "/"
         self.directory = tempfile.mkdtemp(dir=directory)
         os.chmod(self.directory, 0o755)
         self.app = self.directory + "/files" + APP
         shutil.copytree(TARGETS, self.app)
-        shutil.copy(os.path.realpath(interpreter.path), self.app + "/its-own-python")
-        self.python = Place(APP + "/its-own-python")
+        if interpreter.root:
+            self.python = Place(interpreter.file[len(interpreter.root):])
+        else:
+            shutil.copy(os.path.realpath(interpreter.path), self.app + "/its-own-python")
+            self.python = Place(APP + "/its-own-python")
 
     def script(self, name):
         return "%s/%s" % (APP, name)
@@ -59,7 +63,7 @@ class Image:
         """The beginning of a command. Makes the root, and runs a line of the shell, in which it is $root."""
         layers = tempfile.mkdtemp(dir=self.directory)
         return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", MAKE_ROOT + then, "sh", layers,
-                self.directory + "/files"]
+                self.directory + "/files", self.system]
 
     def with_own_pids(self):
         """Put before a command: it becomes process 1 of a pid namespace, below the root."""

@@ -45,6 +45,13 @@ class Python:
                                 timeout=20, check=True)
         return answer.stdout.decode().strip()
 
+    @functools.cached_property
+    def root(self):
+        """The root directory of the system that it came with, where that is not this machine's; else None."""
+        path = os.path.realpath(self.file or "")
+        root = path[:-len("/usr/bin/python3.%d" % self.version[1])]
+        return root if root and path == "%s/usr/bin/python3.%d" % (root, self.version[1]) else None
+
     def __repr__(self):
         return "Python " + self.name
 
