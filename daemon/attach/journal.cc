@@ -64,6 +64,12 @@ void Remember(ArmedFields& armed, const ArmedField& field) {
   armed[{field.code.value, field.field.value}] = field;
 }
 
+std::vector<ArmedField> FieldsOf(const ArmedFields& armed) {
+  std::vector<ArmedField> fields;
+  for (const auto& [key, field] : armed) fields.push_back(field);
+  return fields;
+}
+
 absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
   const auto fields = ParseFields(line);
   ArmedField field;
@@ -132,7 +138,8 @@ std::string Journal::PathOf(const std::string& state_dir, const TargetId& target
   return StrCat(DirectoryOf(state_dir), "/", target.pid, "-", target.start_ticks);
 }
 
-absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target) {
+absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target,
+                                        const ImageBytes& random) {
   const std::string directory = DirectoryOf(state_dir);
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoStatus(errno, StrCat("mkdir ", directory));
@@ -144,10 +151,9 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
   }
   flock(file.get(), LOCK_EX | LOCK_NB);  // Claim()
   Journal journal(std::move(file), path);
-  journal.header_ = StrCat(kMagic, " pid=", target.pid, " start_ticks=", target.start_ticks,
-                           " boot_id=", ReadBootId(), "\n");
+  journal.begun_ = {.target = target, .boot_id = ReadBootId(), .random = random};
   absl::Status status = journal.Reserve();
-  if (status.ok()) status = journal.Append(journal.header_);
+  if (status.ok()) status = journal.Append(journal.Header());
   if (!status.ok()) {
     unlink(path.c_str());
     return Annotate(status,
@@ -156,6 +162,20 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
                            "--state-dir"));
   }
   return journal;
+}
+
+std::string Journal::Header() const {
+  return StrCat(kMagic, " pid=", begun_.target.pid, " start_ticks=", begun_.target.start_ticks,
+                " boot_id=", begun_.boot_id, " random0=0x", absl::Hex((*begun_.random)[0]),
+                " random1=0x", absl::Hex((*begun_.random)[1]), "\n");
+}
+
+JournalContents Journal::Contents() const {
+  JournalContents contents = begun_;
+  contents.fields = FieldsOf(live_);
+  contents.probes = probes_;
+  contents.bump_begun = bump_begun_;
+  return contents;
 }
 
 absl::Status Journal::Reserve() {
@@ -184,7 +204,7 @@ absl::Status Journal::Append(std::string_view lines) {
 
 // The new file takes the old one's name in one step: at any moment there is a whole journal.
 absl::Status Journal::Compact() {
-  std::string text = header_;
+  std::string text = Header();
   for (const PlacedProbe& probe : probes_) text += ProbeLine(probe);
   for (const auto& [key, field] : live_) text += ArmLine(field);
   if (bump_begun_) text += kBumpBegin;
@@ -308,9 +328,13 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
     SB_RETURN_IF_ERROR(ParseNumber(fields, "start_ticks", contents.target.start_ticks));
     if (const auto boot = fields.find("boot_id"); boot != fields.end())
       contents.boot_id = boot->second;
+    ImageBytes random;
+    if (ParseNumber(fields, "random0", random[0]).ok() &&
+        ParseNumber(fields, "random1", random[1]).ok())
+      contents.random = random;
   }
   if (first) return absl::DataLossError("an empty journal");
-  for (const auto& [key, field] : armed) contents.fields.push_back(field);
+  contents.fields = FieldsOf(armed);
   return contents;
 }
 

@@ -3,7 +3,7 @@
 // undone. Text lines, so that a person can read them; a last line without its end was never acted
 // on.
 //
-//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=...
+//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... random0=0x... random1=0x...
 //   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
 //   dead code=0x...
 //   probe address=0x... device=2049 inode=1234 offset=0x...
@@ -16,12 +16,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/fd.h"
 #include "daemon/base/status.h"
+#include "daemon/process/image_random.h"
 #include "daemon/process/remote_memory.h"
 #include "daemon/process/target_process.h"
 
@@ -54,7 +56,8 @@ using ArmedFields = std::map<std::pair<uint64_t, uint64_t>, ArmedField>;
 struct JournalContents {
   TargetId target;
   std::string boot_id;
-  std::vector<ArmedField> fields;  // armed and not known to be dead
+  std::optional<ImageBytes> random;  // of its program's image: what it forks has the same
+  std::vector<ArmedField> fields;    // armed and not known to be dead
   std::vector<PlacedProbe> probes;
   bool bump_begun = false;  // a version bump may be half done
   int bad_lines = 0;        // that could not be read, and were left out
@@ -69,7 +72,8 @@ class Journal {
 
   // Creates STATE_DIR/journal/PID-START (0600). kResourceExhausted when the disk is full,
   // kAlreadyExists when there is one already (recovery has not been possible).
-  static absl::StatusOr<Journal> Create(const std::string& state_dir, const TargetId& target);
+  static absl::StatusOr<Journal> Create(const std::string& state_dir, const TargetId& target,
+                                        const ImageBytes& random);
 
   // Returns only when the lines are in the file: then the fields may be written.
   absl::Status WillArm(const std::vector<ArmedField>& fields);
@@ -80,6 +84,9 @@ class Journal {
   void Died(RemoteAddr code);
   // To be called now and then, not while a thread waits: shortens a long journal.
   void Tidy();
+
+  // What a daemon that reads the file would find.
+  JournalContents Contents() const;
 
   // Makes room for the next journal of the process, which runs another program now: until Remove()
   // this one lies beside it.
@@ -101,14 +108,15 @@ class Journal {
 
  private:
   Journal(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  std::string Header() const;
   absl::Status Append(std::string_view lines);
   absl::Status Compact();
   absl::Status Reserve();
 
   Fd file_;
   std::string path_;
-  std::string header_;
-  ArmedFields live_;  // what a shorter journal has to say
+  JournalContents begun_;  // its first line
+  ArmedFields live_;       // what a shorter journal has to say
   std::vector<PlacedProbe> probes_;
   bool bump_begun_ = false;
   uint64_t compact_at_ = kCompactBytes;

@@ -13,9 +13,11 @@
 
 namespace sbump {
 
+using ImageBytes = std::array<uint64_t, 2>;
+
 struct ImageRandom {
   RemoteAddr addr;
-  std::array<uint64_t, 2> bytes;
+  ImageBytes bytes;
 };
 
 // Of the image whose memory this is. kFailedPrecondition: there is none, or the process has called

@@ -212,7 +212,9 @@ absl::Status Attachment::ActivatePython(const std::function<void()>& then) {
 absl::Status Attachment::MakeJournal() {
   SB_RETURN_IF_ERROR(
       RecoverHeldProcess(environment_.state_dir, process_, memory_, *environment_.files));
-  SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id()));
+  ImageBytes random;
+  std::ranges::copy(programs_->control().random, random.begin());
+  SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id(), random));
   return absl::OkStatus();
 }
 

@@ -180,6 +180,7 @@ class Attachment {
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
   std::string Disarm(const std::vector<ArmedField>& fields);
   DetachProof Prove(const std::vector<ArmedField>& fields, std::string trouble) const;
+  bool DisarmCopies(DetachProof& proof);
   void LetGoOfOldImage();
   DetachProof DetachAndProve();
   void LearnWhatWasDismissed();

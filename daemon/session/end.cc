@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
+#include "daemon/session/undo.h"
 
 namespace sbump {
 namespace {
@@ -82,6 +83,24 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
   return proof;
 }
 
+// What the process forked meanwhile, and no session is on. False where something is left to do.
+bool Attachment::DisarmCopies(DetachProof& proof) {
+  if (!journal_) return true;
+  const CopiesUndone copies = UndoInCopies(*environment_.files, journal_->Contents());
+  if (copies.processes != 0) {
+    proof.detail +=
+        StrCat("; ", copies.processes,
+               copies.processes == 1 ? " process that it forked" : " processes that it forked",
+               " disarmed, too");
+  }
+  if (copies.failed != 0) {
+    warnings_.push_back(StrCat(copies.failed, " of the processes that pid ", process_.pid(),
+                               " forked could not be disarmed yet, and are tried again: ",
+                               copies.first_failure.message()));
+  }
+  return copies.failed == 0;
+}
+
 // Whoever attaches to the program that runs now need not wait until our links are closed: they do
 // nothing any more.
 void Attachment::LetGoOfOldImage() {
@@ -104,9 +123,10 @@ DetachProof Attachment::DetachAndProve() {
   const uint32_t links_left = programs_->CloseLinks();
   DetachProof proof = Prove(fields, std::move(trouble));
   proof.links_left = links_left;
+  const bool no_copies_left = DisarmCopies(proof);
   // With something left the journal stays: it is tried again later.
-  const bool clean =
-      proof.fields_left == 0 && proof.text_bytes_changed == 0 && proof.links_left == 0;
+  const bool clean = proof.fields_left == 0 && proof.text_bytes_changed == 0 &&
+                     proof.links_left == 0 && no_copies_left;
   if (journal_ && clean) {
     if (absl::Status s = journal_->Remove(); !s.ok()) warnings_.push_back(std::string(s.message()));
   }

@@ -27,6 +27,7 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 constexpr TargetId kTarget{.pid = 1234, .start_ticks = 567};
+constexpr ImageBytes kRandom{0x0123456789abcdef, std::numeric_limits<uint64_t>::max()};
 constexpr char kHeader[] = "sbump-journal 1 pid=1234 start_ticks=567 boot_id=b00t\n";
 
 ArmedField Field(uint64_t code) {
@@ -45,7 +46,7 @@ std::string ArmLine(uint64_t code) {
 
 class JournalTest : public testing::Test {
  protected:
-  absl::StatusOr<Journal> Create() { return Journal::Create(state_dir_, kTarget); }
+  absl::StatusOr<Journal> Create() { return Journal::Create(state_dir_, kTarget, kRandom); }
   static std::string TextOf(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
@@ -80,8 +81,30 @@ TEST_F(JournalTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(contents.target, kTarget);
   EXPECT_EQ(contents.boot_id, ReadBootId());
   EXPECT_FALSE(contents.boot_id.empty());
+  EXPECT_EQ(contents.random, kRandom);
   EXPECT_THAT(contents.fields, UnorderedElementsAre(Field(0x1000), Field(0x2000), flag));
   EXPECT_FALSE(contents.bump_begun);
+}
+
+TEST_F(JournalTest, ItsContentsAreWhatWouldBeRead) {
+  auto journal = Create();
+  ASSERT_TRUE(journal->WillArm({Field(0x1000), Field(0x2000)}).ok());
+  ASSERT_TRUE(journal->WillProbe({{.address = {0x3000}, .inode = 7}}).ok());
+  ASSERT_TRUE(journal->WillBump().ok());
+  journal->Died({0x1000});
+  const JournalContents contents = journal->Contents(), read = Reread(*journal);
+  EXPECT_EQ(contents.target, read.target);
+  EXPECT_EQ(contents.boot_id, read.boot_id);
+  EXPECT_EQ(contents.random, read.random);
+  EXPECT_EQ(contents.fields, read.fields);
+  EXPECT_EQ(contents.probes, read.probes);
+  EXPECT_EQ(contents.bump_begun, read.bump_begun);
+}
+
+TEST(JournalTextTest, OneThatNamesNoImage) {
+  const auto contents = Journal::Parse(kHeader);
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(contents->random, std::nullopt);
 }
 
 TEST_F(JournalTest, ProbesOnNativeFunctionsStayThroughAShorterJournal) {
@@ -236,7 +259,7 @@ TEST_F(JournalTest, ALinkInItsPlaceIsNotFollowed) {
 }
 
 TEST_F(JournalTest, NoStateDirectory) {
-  const absl::Status status = Journal::Create(state_dir() + "/none", kTarget).status();
+  const absl::Status status = Journal::Create(state_dir() + "/none", kTarget, kRandom).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(Journal::List(state_dir() + "/none"), IsEmpty());
 }

@@ -79,13 +79,10 @@ class Judge:
             self._find("wrong answers")
         for trace in (traces.changed_text, traces.trouble_of_threads, traces.stuck_threads, traces.held_locks):
             self._holds(lambda: not trace(pid), lambda: "%s: %s" % (trace.__name__, trace(pid)))
-        # Copies of armed code that no session is on keep the mark.
-        is_followed = world.must_be_disarmed(pid)
         armed = [name for name in said["armed"] if "/tools.py:" not in name]
-        if is_followed and armed:
+        if armed:
             self._find("armed still: %s" % armed)
-        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"],
-                    0 if is_followed or world.python.version < (3, 12) else ARMED_NS)
+        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"], 0)
         status = world.target.ask("end_lodger", seconds=ANSWER_SECONDS)
         if status != 0:
             self._find("it ended with status %d" % status)

@@ -165,7 +165,6 @@ class KillPoints:
             if world.is_daemon_alive():
                 world.daemon.stop(SECONDS)
                 return None, keepers, False
-        world.note_death()
         both = self.kill_keepers_too(keepers)
         world.tracer and world.tracer.wait(SECONDS)
         died_in = strace_log.phase_of_death(self.log, begin, call, number) or phase
@@ -180,7 +179,6 @@ class KillPoints:
         world.start_session(self.kind, "--delay", "2ms")
         self.until_active_or_over()
         time.sleep(self.chance.uniform(0, 0.05))
-        world.note_death()
         world.daemon.child.process.kill()
         both = self.kill_keepers_too(keepers)
         world.daemon.child.wait(SECONDS)

@@ -136,7 +136,6 @@ class Upheaval:
     def die(self, how, keeper_too):
         time.sleep(self.chance.uniform(0, 0.3))
         keepers = self.world.keepers()
-        self.world.note_death()
         how(keepers)
         self.world.daemon.child.wait(SECONDS)
         self.judge.turmoil()

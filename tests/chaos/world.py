@@ -27,7 +27,6 @@ class World:
         self.directory = directory
         self.disk = faults.SmallDisk(directory + "/disk", 8192)
         self.tracer = self.session = self.target = self.daemon = self.twin = None
-        self.follows, self.journals_at_death = False, None  # of the last session, and of the death of its daemon
         self.start_twin()
         self.start_target()
         self.start_daemon()
@@ -56,18 +55,7 @@ class World:
     def start_session(self, kind, *arguments):
         self.session = Session(self.daemon, "--pid", self.target.pid, *KINDS[kind], *TARGETS, "--max-stop", "5s",
                                *arguments)
-        self.follows, self.journals_at_death = "--children" in KINDS[kind], None
         return self.session
-
-    def note_death(self):
-        """The daemon is dead, or is killed now."""
-        self.journals_at_death = self.daemon.journals()
-
-    def must_be_disarmed(self, forked_pid):
-        """A daemon that died had to know of it; so far as it had, there was a journal of it."""
-        journals = self.journals_at_death
-        known = journals is None or any(name.startswith("%d-" % forked_pid) for name in journals)
-        return self.follows and known
 
     def trace(self, log, *options):
         self.tracer = faults.strace(self.daemon, log, *options)

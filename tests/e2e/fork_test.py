@@ -1,9 +1,13 @@
 """Children of a slowed process: other processes, at full speed, unharmed, with and after the session."""
+import json
+import os
+import subprocess
 import time
 
 from harness import traces
-from harness.case import Case, each_interpreter, main
+from harness.case import Case, each_interpreter, each_mechanism, main
 from harness.session import calls_by_name
+from harness.target import TARGETS
 
 N = 200
 ANSWER = N * (N + 1) // 2
@@ -71,6 +75,111 @@ class ForkTest(Case):
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
+
+
+# Ends when it has forked a process that says, again and again, what of it is armed, until the test's files are gone.
+ORPHAN = """import json, os, sys, time
+from protocol import armed_code
+def step(x):
+    return x + 1
+def work():
+    for i in range(3000):
+        step(i)
+for turn in range(2):
+    work()
+    print(os.getpid(), flush=True)
+    sys.stdin.readline()
+if os.fork() != 0:
+    os._exit(0)
+while os.path.exists(sys.argv[0]):
+    try:
+        with open(sys.argv[1] + ".new", "w") as file:
+            json.dump([os.getpid(), armed_code()], file)
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
+    except FileNotFoundError:
+        break
+    time.sleep(0.01)
+"""
+
+
+class CopiesTest(Case):
+    """What is forked while its parent is armed has copies of the armed fields. They go when the parent's go."""
+
+    def start_copies(self, python, daemon):
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        session = self.attach(target, "--target", "*/workers.py:*", daemon=daemon)
+        target.ask("hire", "fork", 2)
+        self.assertEqual([len(armed) > 1 for armed in target.ask("armed_workers").values()], [True] * 2)
+        return target, session
+
+    def assert_copies_work_disarmed(self, target):
+        self.assertEqual(list(target.ask("armed_workers").values()), [[]] * 2)
+        self.assertEqual([answer for answer, _ in target.ask("order", N).values()], [ANSWER] * 2)
+        for pid in map(int, target.ask("order", 0)):
+            self.assertEqual((traces.changed_text(pid), traces.trouble_of_threads(pid)), ([], []))
+        self.assertEqual(target.ask("dismiss"), [0] * 2)
+        self.assert_ends_well(target)
+
+    @each_interpreter
+    def test_at_the_end(self, python):
+        target, session = self.start_copies(python, self.daemon)
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.assertIn("; 2 processes that it forked disarmed, too", last["end"]["detach_proof"]["detail"])
+        self.assert_nothing_left(target)
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_what_an_update_disarmed(self, python):
+        target, session = self.start_copies(python, self.daemon)
+        answer = self.daemon.ctl("update", session.id, "--target", "*/workers.py:hire")
+        self.assertEqual(answer.code, 0, answer)
+        self.assert_clean_proof(session.finish())
+        self.assert_nothing_left(target)
+        self.assert_copies_work_disarmed(target)
+
+    @each_interpreter
+    def test_after_a_kill(self, python):
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        target, _ = self.start_copies(python, daemon)
+        daemon.kill()
+        again = self.start_daemon(state_dir=state_dir)
+        self.assertEqual(again.log.count("event=forked_copy_disarmed"), 2, again.log)
+        self.assertEqual(again.journals(), [])
+        self.assert_nothing_left(target, again)
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_after_a_kill_of_all_but_the_copy(self, python):
+        path = self.scratch + "/armed"
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        parent = subprocess.Popen([python.path, self.write("orphan.py", ORPHAN), path], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(TARGETS)})
+        self.addCleanup(parent.kill)
+        self.addCleanup(parent.stdin.close)
+        self.addCleanup(parent.stdout.close)
+        self.attach(int(parent.stdout.readline()), "--target", "*/orphan.py:step", daemon=daemon)
+        parent.stdin.write(b"\n")
+        parent.stdin.flush()
+        parent.stdout.readline()
+        with daemon.standing_still():
+            parent.stdin.write(b"\n")
+            parent.stdin.flush()
+            self.assertEqual(parent.wait(10), 0)
+            self.eventually(lambda: os.path.exists(path), 10, "the forked process")
+            daemon.kill()
+        pid, armed = self.said(path)
+        self.assertEqual([name.endswith("/orphan.py:step") for name in armed], [True])
+        self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: self.said(path) == [pid, []], 5, "disarmed")
+        self.assertEqual(traces.changed_text(pid), [])
+
+    def said(self, path):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
 
 
 if __name__ == "__main__":

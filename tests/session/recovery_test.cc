@@ -77,7 +77,7 @@ TEST_F(RecoveryTest, OneThatSteppedAsideForAnotherIsRecoveredBesideIt) {
 }
 
 TEST_F(RecoveryTest, ASessionsJournalIsLeftAlone) {
-  auto live = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1});
+  auto live = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {});
   ASSERT_TRUE(live.ok()) << live.status();
   ASSERT_TRUE(live->StepAside().ok());
   const RecoveryResult result = Recover();
@@ -89,7 +89,7 @@ TEST_F(RecoveryTest, ASessionsJournalIsLeftAlone) {
 TEST_F(RecoveryTest, WhatASessionLeftIsTriedAgain) {
   std::string path;
   {
-    auto left = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1});
+    auto left = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {});
     ASSERT_TRUE(left.ok()) << left.status();
     ASSERT_TRUE(left->StepAside().ok());
     path = left->path();

@@ -1,0 +1,27 @@
+// Takes back what a journal says was done to a process: in that one, and in what it forked, which
+// has copies of it.
+#pragma once
+
+#include "daemon/attach/journal.h"
+#include "daemon/cpython/interpreter.h"
+#include "daemon/process/remote_memory.h"
+#include "daemon/process/target_process.h"
+
+namespace sbump {
+
+// The caller holds the lock of the process. Returns how many fields were armed still.
+absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
+                           InterpreterFileCache& files, const JournalContents& journal);
+
+// In all other processes with that image: forked, perhaps by one that was forked, and not executed
+// since (image_random.h). Call it when the journal's own process is undone, so that it forks no
+// more of them. Processes that sessions are on are theirs.
+struct CopiesUndone {
+  int processes = 0;  // in which something was armed still
+  int fields = 0;
+  int failed = 0;
+  absl::Status first_failure;  // names the process
+};
+CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal);
+
+}  // namespace sbump
