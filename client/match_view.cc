@@ -4,6 +4,7 @@
 
 #include "client/human_units.h"
 #include "client/printable.h"
+#include "client/process_table.h"
 #include "client/target_table.h"
 #include "daemon/base/str_cat.h"
 
@@ -17,11 +18,14 @@ std::string Joined(const std::vector<std::string>& lines) {
 }
 
 std::string StopText(const v1::MatchReply& reply) {
+  std::string process = StrCat("pid ", reply.process().pid());
+  if (!reply.process().python_version().empty())
+    process += StrCat(" (python ", PythonText(reply.process()), ")");
   // Native functions are looked for without a stop.
   if (reply.code_objects_seen() == 0 && reply.stopped_ns() == 0)
-    return StrCat("; pid ", reply.process().pid(), " was not stopped");
-  return StrCat(" among ", HumanCount(reply.code_objects_seen()), " code objects; pid ",
-                reply.process().pid(), " was stopped for ", HumanNs(reply.stopped_ns()));
+    return StrCat("; ", process, " was not stopped");
+  return StrCat(" among ", HumanCount(reply.code_objects_seen()), " code objects; ", process,
+                " was stopped for ", HumanNs(reply.stopped_ns()));
 }
 
 std::string ClosingLines(const v1::MatchReply& reply, const Palette& palette) {

@@ -55,7 +55,7 @@ std::vector<std::string> ProcessLines(const SessionModel& model, const Palette& 
     const v1::ProcessStats& process = *processes[i];
     table.AddRow({{StrCat(process.process().pid()), Tone::kStrong},
                   {Printable(process.process().exe())},
-                  {Printable(process.process().python_version())},
+                  {PythonText(process.process())},
                   {HumanCount(process.targets())},
                   {HumanCount(process.calls())},
                   {HumanCount(process.delayed_calls())},
@@ -68,6 +68,12 @@ std::vector<std::string> ProcessLines(const SessionModel& model, const Palette& 
     lines.push_back(StrCat("... and ", processes.size() - shown, " more processes"));
   }
   return lines;
+}
+
+std::string PythonText(const v1::Process& process) {
+  std::string text = Printable(process.python_version());
+  if (!process.python_build().empty()) text += StrCat(" ", Printable(process.python_build()));
+  return text;
 }
 
 std::string ProcessesText(const v1::SessionUpdate& head) {

@@ -14,6 +14,9 @@ namespace sbump {
 std::vector<std::string> ProcessLines(const SessionModel& model, const Palette& palette,
                                       size_t max_width, size_t limit);
 
+// "3.11.7", "3.13.5 free-threaded"; empty where there is no Python.
+std::string PythonText(const v1::Process& process);
+
 // "pid 1234", "pid 1234 and 3 more".
 std::string ProcessesText(const v1::SessionUpdate& head);
 

@@ -4,6 +4,7 @@
 
 #include "client/human_units.h"
 #include "client/printable.h"
+#include "client/process_table.h"
 #include "client/proof_text.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
@@ -29,7 +30,7 @@ std::vector<Cell> Cells(const v1::SessionSummary& session) {
           {session.processes() > 1 ? StrCat(session.process().pid(), "+", session.processes() - 1)
                                    : StrCat(session.process().pid())},
           {StateText(session.state())},
-          {Printable(session.process().python_version())},
+          {PythonText(session.process())},
           {FormatDuration(session.delay_ns()) + (session.mode() == v1::SLEEP ? " sleep" : "")},
           {HumanCount(session.targets())},
           {HumanCount(session.calls())},

@@ -31,10 +31,7 @@ std::string StateText(const SessionModel& model, const Palette& palette) {
 std::string ProcessText(const v1::SessionUpdate& head) {
   const v1::Process& process = head.process();
   std::string text = ProcessesText(head);
-  if (!process.python_version().empty()) {
-    text += StrCat("  python ", Printable(process.python_version()));
-    if (!process.python_build().empty()) text += StrCat(" ", Printable(process.python_build()));
-  }
+  if (!process.python_version().empty()) text += StrCat("  python ", PythonText(process));
   if (!process.strategy().empty()) text += StrCat("  ", Printable(process.strategy()));
   return text;
 }

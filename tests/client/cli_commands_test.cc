@@ -29,6 +29,8 @@ Script TwoPiecesOfMatch() {
   last.set_stopped_ns(12'300'000);
   last.set_code_objects_seen(7'000);
   last.mutable_process()->set_pid(4242);
+  last.mutable_process()->set_python_version("3.13.5");
+  last.mutable_process()->set_python_build("free-threaded");
   script.match = {first, last};
   return script;
 }
@@ -40,8 +42,8 @@ TEST(Match, PrintsRowsPatternsAndTheStop) {
   EXPECT_THAT(result.out, HasSubstr("Engine.step"));
   EXPECT_THAT(result.out, HasSubstr("Engine.stop"));
   EXPECT_THAT(result.out, HasSubstr("NO MATCH"));
-  EXPECT_THAT(result.out, HasSubstr("2 targets among 7,000 code objects; pid 4242 was stopped for "
-                                    "12.3ms"));
+  EXPECT_THAT(result.out, HasSubstr("2 targets among 7,000 code objects; pid 4242 (python 3.13.5 "
+                                    "free-threaded) was stopped for 12.3ms"));
 }
 
 TEST(Match, JsonIsOneMergedLine) {
@@ -69,6 +71,8 @@ TEST(List, PrintsSessions) {
   session->set_session_id("s-7");
   session->set_state(v1::ACTIVE);
   session->mutable_process()->set_pid(4242);
+  session->mutable_process()->set_python_version("3.13.5");
+  session->mutable_process()->set_python_build("free-threaded");
   session->set_client_name("sbumpctl (pid 77) by root");
   session->set_delay_ns(20'000'000);
   session->set_mode(v1::SLEEP);
@@ -76,6 +80,7 @@ TEST(List, PrintsSessions) {
   const ChildResult result = Ask(daemon, {"list"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("s-7"));
+  EXPECT_THAT(result.out, HasSubstr("3.13.5 free-threaded"));
   EXPECT_THAT(result.out, HasSubstr("20ms sleep"));
   EXPECT_THAT(result.out, HasSubstr("sbumpctl (pid 77) by root"));
   EXPECT_THAT(Ask(daemon, {"list", "--format", "json"}).out,

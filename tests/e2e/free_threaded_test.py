@@ -46,8 +46,11 @@ class FreeThreadedTest(Case):
         table = self.daemon.ctl("attach", "--pid", target.pid, "--target", "*steady.py:step", "--duration", "100ms",
                                 "--max-stop", "1s")
         self.assertIn("free-threaded", table.out)
-        self.assertIn("free-threaded", self.daemon.ctl("doctor", "--pid", target.pid).out)
-        self.assert_ends_well(target)
+        for command in (("doctor",), ("match", "--target", "*steady.py:step", "--max-stop", "1s")):
+            self.assertIn("free-threaded", self.daemon.ctl(*command, "--pid", target.pid).out)
+        session = self.attach(target, "--target", "*steady.py:step")
+        self.assertIn("free-threaded", self.daemon.ctl("list").out)
+        self.finish(session, target)
 
     @each_free_threaded
     def test_match_finds_what_has_a_name(self, python):
