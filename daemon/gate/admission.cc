@@ -97,6 +97,19 @@ uint64_t LargestDelayNs(const RulesChange& change) {
   return largest_ns;
 }
 
+void RecordRules(const TargetRules& rules, AuditRecord& record) {
+  record.delay_ns = rules.dose.delay_ns;
+  for (size_t i = 0; i < rules.targets->patterns().size(); ++i) {
+    const Dose dose = rules.DoseOf(i);
+    record.rules.push_back({rules.targets->patterns()[i].text, dose.delay_ns, dose.every});
+  }
+  for (const NativePattern& pattern : *rules.natives) {
+    const Dose dose = rules.DoseOf(pattern);
+    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
+  }
+  for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
+}
+
 Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)
     : gate_(gate),
       caller_(std::move(caller)),
@@ -166,20 +179,11 @@ AuditRecord Admission::AttachOf(const TargetFacts& facts, const std::string& ses
                      .caller = caller_,
                      .session = session_id,
                      .target = facts,
-                     .delay_ns = rules.dose.delay_ns,
                      .mode = mode_ == DelayMode::kSleep ? "sleep" : "spin",
                      .on = on_ == HitOn::kResume ? "resume" : "call",
                      .children = children_,
                      .ttl_ns = ttl_ns_};
-  for (size_t i = 0; i < rules.targets->patterns().size(); ++i) {
-    const Dose dose = rules.DoseOf(i);
-    record.rules.push_back({rules.targets->patterns()[i].text, dose.delay_ns, dose.every});
-  }
-  for (const NativePattern& pattern : *rules.natives) {
-    const Dose dose = rules.DoseOf(pattern);
-    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
-  }
-  for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
+  RecordRules(rules, record);
   return record;
 }
 

@@ -75,4 +75,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
 uint64_t LargestDelayNs(const TargetRules& rules);
 uint64_t LargestDelayNs(const RulesChange& change);
 
+// Each pattern with its dose in force, also those of native functions; and the excludes.
+void RecordRules(const TargetRules& rules, AuditRecord& record);
+
 }  // namespace sbump

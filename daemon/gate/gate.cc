@@ -8,6 +8,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/gate/facts.h"
 #include "daemon/policy/policy_file.h"
+#include "daemon/process/process_facts.h"
 
 namespace sbump {
 namespace {
@@ -16,16 +17,6 @@ absl::StatusOr<std::shared_ptr<const Policy>> MakePolicy(const std::string& file
   if (file.empty()) return std::make_shared<const Policy>(Policy::RootAlone(geteuid()));
   SB_ASSIGN_OR_RETURN(Policy policy, LoadPolicy(file));
   return std::make_shared<const Policy>(std::move(policy));
-}
-
-std::vector<AuditRule> RulesToRecord(const TargetList* targets, const Dose& dose) {
-  std::vector<AuditRule> rules;
-  if (targets == nullptr) return rules;
-  for (const Pattern& pattern : targets->patterns()) {
-    rules.push_back({pattern.text, pattern.delay_ns.value_or(dose.delay_ns),
-                     pattern.every.value_or(dose.every)});
-  }
-  return rules;
 }
 
 }  // namespace
@@ -155,12 +146,17 @@ absl::Status Gate::Record(const AuditRecord& record) {
 // ---- What is recorded ----
 
 absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_id,
-                              const RulesChange& change) {
+                              const TargetRules& after) {
   AuditRecord record{.event = "update", .caller = caller, .session = session_id};
-  const Dose dose{.delay_ns = change.delay_ns.value_or(0), .every = change.every.value_or(1)};
-  record.rules = RulesToRecord(change.targets.get(), dose);
-  record.delay_ns = change.delay_ns;
-  return Record(record);
+  RecordRules(after, record);
+  const std::shared_ptr<Admission> admission = Find(session_id);
+  if (admission == nullptr) return Record(record);
+  for (TargetFacts& target : admission->targets()) {
+    if (!IsRunning(target.pid)) continue;
+    record.target = std::move(target);
+    SB_RETURN_IF_ERROR(Record(record));
+  }
+  return absl::OkStatus();
 }
 
 void Gate::NoteDetach(const Caller& caller, const std::string& session_id) {

@@ -53,9 +53,10 @@ class Gate {
   // "viewer", "operator".
   std::string RoleOf(const Caller& caller) const;
 
-  // Records an update before it is made (kResourceExhausted where that fails), or a detach.
+  // Records an update before it is made (kResourceExhausted where that fails), with the rules that
+  // it leads to; or a detach.
   absl::Status NoteUpdate(const Caller& caller, const std::string& session_id,
-                          const RulesChange& change);
+                          const TargetRules& after);
   void NoteDetach(const Caller& caller, const std::string& session_id);
 
   // Authorises the process of a dry run, and records it.

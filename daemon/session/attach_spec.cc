@@ -38,6 +38,14 @@ absl::Status CheckDelays(DelayMode mode, const TargetRules& rules) {
   return CheckDelays(mode, rules.dose.delay_ns, rules.targets.get(), rules.natives.get());
 }
 
+TargetRules Changed(TargetRules rules, const RulesChange& change) {
+  if (change.targets != nullptr) rules.targets = change.targets;
+  if (change.natives != nullptr) rules.natives = change.natives;
+  rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
+  rules.dose.every = change.every.value_or(rules.dose.every);
+  return rules;
+}
+
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change) {
   return CheckDelays(mode, change.delay_ns, change.targets.get(), change.natives.get());
 }

@@ -111,6 +111,9 @@ struct RulesChange {
   std::shared_ptr<const NativeList> natives;
 };
 
+// The rules after the change.
+TargetRules Changed(TargetRules rules, const RulesChange& change);
+
 // kInvalidArgument, naming the target: a delay is longer than the mode allows.
 absl::Status CheckDelays(DelayMode mode, const TargetRules& rules);
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change);

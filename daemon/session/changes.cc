@@ -19,25 +19,27 @@ struct Session::Change {
   std::function<void(absl::StatusOr<RulesInForce>)> done;
 };
 
-void Session::ChangeRules(RulesChange change,
+void Session::ChangeRules(RulesChange change, NoteRules note,
                           std::function<void(absl::StatusOr<RulesInForce>)> done) {
-  const bool is_taken =
-      Post([this, change = std::move(change), done] { ApplyChange(change, done); });
+  const bool is_taken = Post([this, change = std::move(change), note = std::move(note), done] {
+    ApplyChange(change, note, done);
+  });
   if (!is_taken) done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
 }
 
-void Session::ApplyChange(RulesChange change,
+void Session::ApplyChange(RulesChange change, NoteRules note,
                           std::function<void(absl::StatusOr<RulesInForce>)> done) {
   if (changing_) {  // one after the other: each is in force everywhere before the next
-    waiting_changes_.push_back(
-        [this, change = std::move(change), done = std::move(done)] { ApplyChange(change, done); });
+    waiting_changes_.push_back([this, change = std::move(change), note = std::move(note),
+                                done = std::move(done)] { ApplyChange(change, note, done); });
     return;
   }
   if (!StopReason().empty())
     return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
   if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
-  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
-    return done(status);
+  absl::Status status = CheckDelays(spec_in_force_.mode, change);
+  if (status.ok()) status = note(Changed(spec_in_force_.rules, change));
+  if (!status.ok()) return done(status);
   const auto pending = std::make_shared<Change>();
   pending->rules = change;
   pending->done = std::move(done);
@@ -50,21 +52,12 @@ void Session::ApplyChange(RulesChange change,
     members_[index].process->ChangeRules(
         change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
           // Taken: the session's thread is there until each process has ended, and so has answered.
-          Post([this, pending, of_one = std::move(of_one)] { Changed(pending, of_one); });
+          Post([this, pending, of_one = std::move(of_one)] { Answered(pending, of_one); });
         });
   }
   if (pending->owed == 0) {
     pending->done(absl::FailedPreconditionError(StrCat("session ", id_, " has no process now")));
   }
-}
-
-// For processes that come later.
-void Session::Adopt(const RulesChange& change) {
-  TargetRules& rules = spec_in_force_.rules;
-  if (change.targets != nullptr) rules.targets = change.targets;
-  if (change.natives != nullptr) rules.natives = change.natives;
-  rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
-  rules.dose.every = change.every.value_or(rules.dose.every);
 }
 
 // With changes that were made while it was being attached; false: there were none.
@@ -87,7 +80,7 @@ bool Session::CatchUp(Member& member) {
   return true;
 }
 
-void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
+void Session::Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
   RulesInForce& sum = change->in_force;
   if (of_one.ok()) {
     ++change->changed;
@@ -103,7 +96,8 @@ void Session::Changed(const std::shared_ptr<Change>& change, absl::StatusOr<Rule
 }
 
 void Session::Conclude(Change& change) {
-  if (change.changed != 0) Adopt(change.rules);
+  // Also for processes that come later.
+  if (change.changed != 0) spec_in_force_.rules = Changed(spec_in_force_.rules, change.rules);
   for (size_t index : change.asked) members_[index].rules = spec_in_force_.rules;
   bool all_have_it = true;
   for (Member& member : members_) {

@@ -28,6 +28,10 @@ namespace sbump {
 // Called on the session's thread, in order; the last one has `end`. Must not block.
 using SnapshotSink = std::function<void(std::shared_ptr<const SessionSnapshot>)>;
 
+// Called on the session's thread with the rules that a change leads to, before anything is changed.
+// An error is the answer to the change.
+using NoteRules = std::function<absl::Status(const TargetRules& after)>;
+
 class Session {
  public:
   Session(std::string id, AttachSpec spec, SessionEnvironment environment);
@@ -43,7 +47,8 @@ class Session {
   void Stop(const std::string& reason);
 
   // For all its processes. `done` is called on some thread, once.
-  void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
+  void ChangeRules(RulesChange change, NoteRules note,
+                   std::function<void(absl::StatusOr<RulesInForce>)> done);
 
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
   // removes it.
@@ -99,10 +104,10 @@ class Session {
   std::string StopReason() const;
 
   // changes.cc
-  void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
-  void Adopt(const RulesChange& change);
+  void ApplyChange(RulesChange change, NoteRules note,
+                   std::function<void(absl::StatusOr<RulesInForce>)> done);
   bool CatchUp(Member& member);
-  void Changed(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
+  void Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
   void Conclude(Change& change);
 
   // children.cc

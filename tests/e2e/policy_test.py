@@ -101,6 +101,7 @@ class LimitsTest(Guarded):
         self.target = target = self.start_target(script="steady.py")
         self.refused(PERMISSION, "a delay of 2ms", "1ms", arguments=["--delay", "2ms", "--ttl", "1m"])
         self.refused(PERMISSION, "a delay of 2ms", arguments=["--target", "*:x @delay=2ms", "--ttl", "1m"])
+        self.refused(PERMISSION, "a delay of 2ms", arguments=["--native", "libc.so.6:getpid @delay=2ms", "--ttl", "1m"])
         self.refused(PERMISSION, "a ttl of", "10m", arguments=["--ttl", "11m"])
         self.refused(PERMISSION, "a ttl of", "10m")  # the default is an hour
         self.refused(PERMISSION, "a stop of 1s", arguments=["--max-stop", "1s", "--ttl", "1m"])
@@ -112,6 +113,8 @@ class LimitsTest(Guarded):
         self.assert_refused(self.ctl_as(ALICE, "update", session.id, "--delay", "2ms"), PERMISSION, "a delay of 2ms")
         self.assert_refused(self.ctl_as(ALICE, "update", session.id, "--target", "*:step @delay=5ms"), PERMISSION,
                             "a delay of 5ms")
+        self.assert_refused(self.ctl_as(ALICE, "update", session.id, "--native", "libc.so.6:getpid @delay=6ms"),
+                            PERMISSION, "a delay of 6ms")
         self.assertEqual(self.ctl_as(ALICE, "update", session.id, "--delay", "1us").code, 0)
         self.assert_clean_proof(session.finish())
         again = self.attach_as(ALICE, other, *STEP, *allowed)  # the place is free again
@@ -268,7 +271,10 @@ class AuditTest(Guarded):
         self.assertEqual((attach["exclude"], attach["ttl_ns"]), (["*:aside"], 300 * 10 ** 9))
         self.assertRegex(attach["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
         update, = self.records("update")
-        self.assertEqual((update["delay_ns"], update["session"]), (20000, session.id))
+        self.assertEqual((update["delay_ns"], update["session"], update["target"]), (20000, session.id, attach["target"]))
+        self.assertEqual(update["rules"], [{"pattern": "*steady.py:step", "delay_ns": 20000, "every": 1},
+                                           attach["rules"][1]])
+        self.assertEqual(update["exclude"], attach["exclude"])
         refused, = self.records("refused")
         self.assertEqual((refused["caller"]["uid"], refused["action"]), (BOB, "detach"))
         end, = self.records("end")
@@ -276,6 +282,25 @@ class AuditTest(Guarded):
         self.assertEqual(end["totals"]["calls"], 7)
         self.assertEqual(end["totals"]["injected_delay_ns"],
                          sum(row["injected_delay_ns"] for row in last["targets"]))
+        self.assert_ends_well(target)
+
+    def test_all_that_an_update_leads_to(self):
+        """What it leaves as it was, too; and native functions."""
+        self.start(OPERATOR)
+        target = self.start_target(script="native.py")
+        session = self.attach_as(ALICE, target, "--target", "*/native.py:step", "--native", "libc.so.6:getpid",
+                                 "--delay", "3us", "--every", "2")
+        updates = (("--target", "*/native.py:pids", "--native", "libc.so.6:write @delay=9us", "--exclude", "*:none"),
+                   ("--every", "5"))
+        for update in updates:
+            self.assertEqual(self.ctl_as(ALICE, "update", session.id, *update).code, 0)
+        session.finish()
+        self.assertEqual([one["rules"] for one in self.records("update")], [
+            [{"pattern": "*/native.py:pids", "delay_ns": 3000, "every": every},
+             {"pattern": "libc.so.6:write @delay=9us", "delay_ns": 9000, "every": every}] for every in (2, 5)])
+        self.assertEqual([(one["exclude"], one["target"]["pid"]) for one in self.records("update")],
+                         [(["*:none"], target.pid)] * 2)
+        self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
     def test_of_each_process(self):
