@@ -219,6 +219,12 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
     return strong == nullptr ? absl::CancelledError("the session is over")
                              : strong->OnTarget(process, session_id, rules);
   };
+  spec.sees = [this, caller](const TargetProcess& process) {
+    // Its own command line says what it selects.
+    if (process.pid() == caller.pid) return false;
+    const absl::StatusOr<TargetFacts> facts = ReadFacts(process);
+    return facts.ok() && !Decide(*policy(), caller, {.action = Action::kAttach, .target = &*facts});
+  };
   ++meters_.attaches;
   return admission;
 }

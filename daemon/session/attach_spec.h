@@ -98,6 +98,7 @@ struct AttachSpec {
   bool keep = false;
   std::string client_name;
   Authorise authorise;
+  Sees sees;  // of a selector
 
   bool OneProcess() const { return selector.empty() && !children; }
 };

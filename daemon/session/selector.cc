@@ -106,13 +106,14 @@ absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
   return pids;
 }
 
-absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most) {
+absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
+                                                   const Sees& sees) {
   std::vector<ProcessFacts> processes;
   for (pid_t pid : ListProcesses()) {
     if (pid == getpid()) continue;
     // Those that end meanwhile, and kernel threads.
     absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-    if (!process.ok()) continue;
+    if (!process.ok() || (sees && !sees(*process))) continue;
     absl::StatusOr<ProcessFacts> facts = ReadProcessFacts(*process);
     if (facts.ok()) processes.push_back(*std::move(facts));
   }

@@ -1,6 +1,7 @@
 // Which processes a session begins with, where they are not named by pid.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ std::string ToString(const ProcessSelector& selector);
 absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
                                           const std::vector<ProcessFacts>& processes);
 
-// As Select(), over this machine, without this daemon itself. kNotFound: none is taken;
-// kResourceExhausted: more than `most` are.
-absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most);
+// Whether there is such a process for whoever selects.
+using Sees = std::function<bool(const TargetProcess& process)>;
+
+// As Select(), over this machine, without this daemon itself and without what is not seen (empty:
+// all is). kNotFound: none is taken; kResourceExhausted: more than `most` are.
+absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
+                                                   const Sees& sees = {});
 
 }  // namespace sbump

@@ -139,7 +139,7 @@ void Session::Finish(const absl::Status& status) {
 absl::Status Session::Begin() {
   std::vector<pid_t> pids = {spec_.pid};
   if (spec_.pid == 0) {
-    SB_ASSIGN_OR_RETURN(pids, SelectProcesses(spec_.selector, spec_.max_processes));
+    SB_ASSIGN_OR_RETURN(pids, SelectProcesses(spec_.selector, spec_.max_processes, spec_.sees));
   }
   for (pid_t pid : pids) Add({.pid = pid});
   if (spec_.children) SB_RETURN_IF_ERROR(FollowChildren());

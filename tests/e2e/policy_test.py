@@ -145,6 +145,29 @@ class LimitsTest(Guarded):
             self.assert_nothing_left(target)
             self.assert_ends_well(target)
 
+    def test_what_is_selected(self):
+        """Of several that fit, those that the caller may attach to; what else there is, is not told."""
+        self.start(self.limited("target_uids: [%d], max_stop: 1s" % ALICE))
+        mine = self.start_target_as(ALICE)
+        roots = self.start_target(script="steady.py")
+        everybody = UserSession(self, 0, "--cmdline", "*steady.py*", *STEP)
+        self.addCleanup(everybody.kill)
+        pids = {one["process"]["pid"] for one in everybody.wait_active()["processes"]}
+        self.assertLessEqual({mine.pid, roots.pid}, pids)
+        self.assert_clean_proof(everybody.finish())
+        session = UserSession(self, ALICE, "--cmdline", "*steady.py*", "--max-processes", "1", "--max-stop", "1s", *STEP)
+        self.addCleanup(session.kill)
+        active = session.wait_active()
+        self.assertEqual([one["process"]["pid"] for one in active["processes"]], [mine.pid])
+        self.assert_clean_proof(session.finish())
+        self.assertEqual(mine.end(), 0)
+        answers = [self.ctl_as(ALICE, "attach", "--cmdline", cmdline, "--max-stop", "1s", *STEP).err.replace(cmdline, "")
+                   for cmdline in ("*steady.py*", "*no such program*")]
+        self.assertIn("no process is selected", answers[0])
+        self.assertEqual(answers[0], answers[1])
+        self.assert_nothing_left(roots)
+        self.assert_ends_well(roots)
+
     def test_a_program_that_hides_from_its_user(self):
         """One that its own user may not debug is not its user's (PR_SET_DUMPABLE)."""
         self.start(self.limited("target_uids: [%d]" % ALICE))

@@ -84,6 +84,16 @@ TEST(SelectProcessesTest, FindsAndBoundsRealOnes) {
   }
 }
 
+TEST(SelectProcessesTest, WhatIsNotSeenIsNotThere) {
+  const pid_t parent = getppid();
+  const auto only = [parent](const TargetProcess& process) { return process.pid() == parent; };
+  const auto selected = SelectProcesses({.exe = "*"}, 1, only);
+  ASSERT_TRUE(selected.ok()) << selected.status();
+  EXPECT_THAT(*selected, ElementsAre(parent));
+  const auto none = [](const TargetProcess&) { return false; };
+  EXPECT_TRUE(absl::IsNotFound(SelectProcesses({.exe = "*"}, 1, none).status()));
+}
+
 TEST(ContainerNamesTest, TakesTheWrappingOff) {
   EXPECT_THAT(ContainerNames("/kubepods/pod7/cri-containerd-77aa01.scope"),
               ElementsAre("kubepods", "pod7", "77aa01"));
