@@ -8,6 +8,7 @@
 #include "bpf/image.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/native_entry.bpf.h"
+#include "bpf/own_stack.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/event.h"
 #include "bpf/shared/verdict.h"
@@ -193,6 +194,7 @@ int sb_hit(struct pt_regs* ctx) {
   struct sb_verdict* verdict;
   __u32 fingerprint, slot, flags;
 
+  run_on_own_stack(ctx);
   if (is_off() || passes_again(ctx)) return 0;
   if (!read_fingerprint(code, &fingerprint)) {
     skip(SB_SKIP_UNREADABLE);
@@ -227,6 +229,7 @@ int sb_hit(struct pt_regs* ctx) {
 
 SEC("uprobe.s")
 int sb_calibrate(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
   count_and_delay(ctx, 0, 0, bpf_ktime_get_ns());
   return 0;
 }
@@ -266,6 +269,7 @@ int sb_introduce_entry(struct pt_regs* ctx) {
   __u32 tid = (__u32)bpf_get_current_pid_tgid();
   __u64 code = ctx->rdi;
 
+  run_on_own_stack(ctx);
   if (is_off()) return 0;
   /* At the return other threads could be in the middle of it already. */
   if (config.holds_at_entry) introduce_or_arm(ctx, code);
@@ -279,6 +283,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
   __u64* found = bpf_map_lookup_elem(&introducing, &tid);
   __u64 code;
 
+  run_on_own_stack(ctx);
   if (!found) return 0;
   code = *found;
   bpf_map_delete_elem(&introducing, &tid);
@@ -290,6 +295,7 @@ int sb_introduce_return(struct pt_regs* ctx) {
 
 SEC("uretprobe.s")
 int sb_interpreter_made(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
   if (!is_off()) tell_and_hold(ctx, SB_EVENT_NEW_INTERPRETER, 0, 0);
   return 0;
 }
@@ -303,6 +309,7 @@ int sb_dealloc(struct pt_regs* ctx) {
   __u32 fingerprint;
   bool is_known;
 
+  run_on_own_stack(ctx);
   if (!verdict || is_other_image()) return 0;
   is_known = !(verdict->flags & SB_VERDICT_DISMISSED);
   fingerprint = verdict->fingerprint;

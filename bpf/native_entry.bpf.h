@@ -7,6 +7,7 @@
 
 #include "bpf/count.bpf.h"
 #include "bpf/image.bpf.h"
+#include "bpf/own_stack.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/native_site.h"
 
@@ -34,6 +35,7 @@ static __always_inline void count_native(struct pt_regs* ctx) {
 
 SEC("uprobe.s")
 int sb_native_hit(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
   count_native(ctx);
   return 0;
 }
@@ -41,6 +43,7 @@ int sb_native_hit(struct pt_regs* ctx) {
 /* The same for the kernel's other kind of link, which a program declares before it is loaded. */
 SEC("uprobe.s")
 int sb_native_hit_multi(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
   count_native(ctx);
   return 0;
 }

@@ -47,7 +47,7 @@ struct sb_config {
   __u32 event_bytes;    /* size of the ring buffer `events` */
   __u16 head_shift;     /* how much longer PyObject is than 16 bytes */
   __u16 holds_at_entry; /* non-zero: free-threaded; others can call what one thread introduces */
-  __u32 pad;
+  __u32 never;          /* 0 (bpf/own_stack.bpf.h) */
 };
 SB_STATIC_ASSERT(sizeof(struct sb_config) == 96, "sb_config has no hidden padding");
 
