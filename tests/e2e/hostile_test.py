@@ -132,7 +132,7 @@ class LiarTest(HostileCase):
         liar = self.start_target(script="liar.py")
         lines = liar.ask("many_maps", 100_000)
         self.write_limit(limit, before)
-        self.assertGreater(lines, 60_000)
+        self.assertGreaterEqual(lines, 100_000 if os.environ.get("CI") == "true" else 60_000)
         self.assertEqual(self.attach_to(liar.pid, *STEP).code, 0)
         self.assertEqual(liar.ask("call", 100), 5050)
         self.assert_neighbour_unharmed()

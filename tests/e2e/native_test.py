@@ -83,6 +83,8 @@ class ProgramTest(NativeCase):
         step changes by some microseconds from one moment to the next."""
         session = self.attach(self.engine, "--native", "libc.so.6:getppid", "--delay", "150us")
         ns = self.best(self.engine, "getppid", 50)
+        warnings = " ".join(sum((update.get("warnings", []) for update in session.updates), []))
+        self.assertRegex(warnings, r"getppid is probed at .* single-steps: each call costs [0-9]+ ns more instead of")
         row = self.finish(session)["getppid"]
         self.assertFalse(row["native"]["emulated"])
         self.assertEqual(row["calls"], 500)

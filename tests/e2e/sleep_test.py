@@ -3,6 +3,7 @@
 Margins are wide: tests/bench judges accuracy.
 """
 import os
+import pathlib
 import signal
 import subprocess
 import threading
@@ -65,12 +66,21 @@ class SleepTest(Case):
         self.assertEqual(last["targets"][0]["delayed_calls"], 100)
         self.assertEqual(last["skipped"], [])
 
-    def test_seconds(self):
+    def test_the_longest(self):
+        """To its end, which is later than sbump-links waits for a daemon that stands still."""
         target = self.start_target(script="steady.py")
-        session = self.attach(target, "--target", "*steady.py:step", "--delay", "1500ms", "--mode", "sleep")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "10s", "--mode", "sleep")
         [slept] = target.ask("each", 1)
-        self.assertGreater(slept, 1499 * MS)
-        self.assertLess(slept, 1700 * MS)
+        self.assertGreater(slept, 9_999 * MS)
+        self.assertLess(slept, 11_000 * MS)
+        self.assertEqual(self.finish(session, target)["skipped"], [])
+
+    def test_its_thread_is_before_others(self):
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "1ms", "--mode", "sleep")
+        threads = pathlib.Path("/proc/%d/task" % self.daemon.pid).iterdir()
+        policies = [os.sched_getscheduler(int(one.name)) for one in threads if (one / "comm").read_text() == "sleeper\n"]
+        self.assertEqual(policies, [os.SCHED_FIFO])
         self.finish(session, target)
 
     def test_limits_by_mode(self):
@@ -93,6 +103,15 @@ class SleepTest(Case):
         self.assertGreater(beside, 10_000)
         last = self.finish(session, target)
         self.assertEqual(last["targets"][0]["delayed_calls"], 80)
+
+    def test_more_threads_than_can_be_held(self):
+        target = self.start_target(script="sleepers.py")
+        session = self.attach(target, "--native", "libc.so.6:getppid", "--delay", "50ms", "--mode", "sleep")
+        times, _ = target.ask("together", 40, 3)
+        self.assertGreater(min(times), 49.9 * MS)
+        last = self.finish(session, target)
+        self.assertEqual(last["targets"][0]["delayed_calls"], 120)
+        self.assertGreater(self.skips(last, "too many threads sleep at once", "was a spin"), 0)
 
     def test_signals_end_a_delay_and_are_taken(self):
         target = self.start_target(script="sleepers.py")

@@ -9,7 +9,7 @@ JOINED = "^(forked|executed); attached after [0-9]+ms(, before its first call|, 
 class FamilyCase(Case):
     def follow(self, target, *arguments):
         """`step` counts its own calls."""
-        return self.attach(target, "--children", "--target", "*/workers.py:step", *arguments)
+        return self.attach(target, "-C", "--target", "*/workers.py:step", *arguments)
 
     def wait_members(self, session, pids, how="", seconds=30):
         """The update in which all these processes are ACTIVE, as what joined like that: a forked one may execute next."""
