@@ -7,6 +7,7 @@ and last `counts PASSED FAILED SKIPPED`. A target that failed without a failed c
 time-out, a failed build) counts as one.
 """
 import json
+import pathlib
 import sys
 import urllib.parse
 import xml.etree.ElementTree
@@ -28,6 +29,11 @@ def xml_path(result):
         if output.get("name") == "test.xml" and output.get("uri", "").startswith("file://"):
             return urllib.parse.unquote(output["uri"][len("file://"):])
     return None
+
+
+def of_file(path):
+    """As if bazel had run what wrote that file."""
+    return {"testActionOutput": [{"name": "test.xml", "uri": pathlib.Path(path).resolve().as_uri()}]}
 
 
 def cases(result):

@@ -3,11 +3,13 @@
   support_table.py EVENTS                 prints it
   support_table.py EVENTS --check README  also fails where a cell of the README's table differs
 
-EVENTS is a --build_event_json_file. The cases of a test that runs once for each interpreter end in `_on_` and its name
+EVENTS is a --build_event_json_file, or a folder with the TEST.xml of each test. The cases of a test that runs once for each interpreter end in `_on_` and its name
 (tests/e2e/harness/interpreters.py).
 """
 import argparse
 import collections
+import os
+import pathlib
 import platform
 import re
 import sys
@@ -19,6 +21,7 @@ BEGIN, END = "<!-- support:begin -->", "<!-- support:end -->"
 # (what, test, which of its cases): in the table's order.
 ROWS = (
     ("counts equal the program's own", "counts_test", ""),
+    ("threads at once, without a GIL", "free_threaded_test", ""),
     ("the same with `PYTHON_JIT=1`", "counts_test|resumes_test", "jit|compiled"),
     ("doses, flags, messages", "dose_test|contract_test", ""),
     ("code that is made and dropped meanwhile", "births_test", ""),
@@ -68,10 +71,17 @@ class Seen:
 
 def see(path):
     seen = Seen()
-    for (label, _, _), result in results.read(path)[1].items():
+    for test, result in by_test(path):
         for case in results.cases(result):
-            seen.add(label.rpartition(":")[2], case)
+            seen.add(test, case)
     return seen
+
+
+def by_test(path):
+    """(name of a test, its result as bazel tells it)."""
+    if os.path.isdir(path):
+        return [(file.stem, results.of_file(file)) for file in sorted(pathlib.Path(path).glob("*.xml"))]
+    return [(label.rpartition(":")[2], result) for (label, _, _), result in results.read(path)[1].items()]
 
 
 def table(seen):
