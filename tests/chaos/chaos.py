@@ -30,15 +30,17 @@ def arguments():
     parser.add_argument("--kill-points", type=int, default=300)
     parser.add_argument("--at-least", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jit", action="store_true")
     parser.add_argument("--markdown")
     return parser.parse_args()
 
 
-def pythons(paths):
+def pythons(paths, jit):
+    known = [one for one in interpreters.supported() if one.has_jit or not jit]
     if paths == ["all"]:
-        return interpreters.supported()
-    chosen = [one for one in interpreters.supported() if one.path in paths] if paths else \
-        interpreters.one_per_mechanism()
+        return known
+    chosen = [one for one in known if one.path in paths] if paths else \
+        [one for one in interpreters.one_per_mechanism() if one in known]
     if not chosen or len(chosen) < len(paths):
         sys.exit("tests/chaos: of %s only %s are supported interpreters" % (paths, chosen))
     return chosen
@@ -47,8 +49,9 @@ def pythons(paths):
 class Trial:
     """One interpreter. A world in which something was found is left, and another made."""
 
-    def __init__(self, python, seed):
+    def __init__(self, python, seed, jit):
         self.ledger = Ledger(python, seed)
+        self.environment = {"PYTHON_JIT": "1"} if jit else {}
         self.chance = random.Random("%d %s" % (seed, python.name))
         self.world = None
 
@@ -74,7 +77,8 @@ class Trial:
             if self.world is None or self.ledger.needs_new_world:
                 self._leave_world()
                 self.ledger.needs_new_world = False
-                self.world = World(self.ledger.python, tempfile.mkdtemp(prefix="sbump-chaos-", dir="/tmp"))
+                directory = tempfile.mkdtemp(prefix="sbump-chaos-", dir="/tmp")
+                self.world = World(self.ledger.python, directory, self.environment)
             work()
             if not self.ledger.needs_new_world or time.monotonic() > end or len(self.ledger.findings) > 20:
                 return
@@ -91,7 +95,7 @@ class Trial:
 def trials(chosen, options, seed):
     """The ledger of each. A trial has a process to itself: it mostly waits, and others can be tried meanwhile."""
     seconds = 60 * options.minutes / -(-len(chosen) // options.jobs)
-    one = functools.partial(try_one, seed=seed, kill_points=options.kill_points, seconds=seconds)
+    one = functools.partial(try_one, seed=seed, jit=options.jit, kill_points=options.kill_points, seconds=seconds)
     with multiprocessing.get_context("fork").Pool(options.jobs, begin_worker) as workers:
         yield from workers.imap(one, chosen)
 
@@ -103,8 +107,8 @@ def begin_worker():
     dies_with_parent(signal.SIGTERM)()
 
 
-def try_one(python, seed, kill_points, seconds):
-    return Trial(python, seed).run(kill_points, seconds)
+def try_one(python, seed, jit, kill_points, seconds):
+    return Trial(python, seed, jit).run(kill_points, seconds)
 
 
 def main():
@@ -112,7 +116,7 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     options = arguments()
     seed = random.randrange(1 << 31) if options.seed is None else options.seed
-    chosen = pythons(options.python)
+    chosen = pythons(options.python, options.jit)
     print("seed %d; %s" % (seed, ", ".join(one.name for one in chosen)), flush=True)
     ledgers = []
     for ledger in trials(chosen, options, seed):

@@ -2,6 +2,7 @@
 """Which phase each system call of a daemon belongs to."""
 import unittest
 
+import strace_log
 from strace_log import Phases
 
 SEIZE = ("ptrace", "PTRACE_SEIZE, 77, NULL, 0) = 0")
@@ -36,6 +37,13 @@ class PhasesTest(unittest.TestCase):
 
     def test_a_stop_that_repairs_is_no_walk(self):
         self.assertEqual(phases(SEIZE, ARM, DETACH, SEIZE, DETACH), ["walk", "arm", "arm", "hold", "hold"])
+
+
+class PointsTest(unittest.TestCase):
+    def test_those_that_come_back(self):
+        self.assertEqual(strace_log.that_come_back([("pread64", 800), ("pwrite64", 5), ("ptrace", 40), ("mmap", 41)]),
+                         [("pwrite64", 5), ("ptrace", 40)])
+        self.assertEqual(strace_log.that_come_back([("pread64", 800)]), [("pread64", 800)])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 import signal
 import time
 
-from harness import traces
+from harness import faults, traces
+from harness.child import Child
 from judge import Judge
 from world import KINDS, SECONDS, TARGETS, kill
 
@@ -10,8 +11,8 @@ from world import KINDS, SECONDS, TARGETS, kill
 class Upheaval:
     def __init__(self, world, chance, ledger):
         self.world, self.chance, self.ledger = world, chance, ledger
-        self.moves = [self.update_delay, self.update_targets, self.stop_target, self.stop_daemon, self.stop_client,
-                      self.fill_disk, self.ask_about_it, self.wait]
+        self.moves = [self.update_delay, self.update_targets, self.stop_target, self.trace_target, self.stop_daemon,
+                      self.stop_client, self.fill_disk, self.ask_about_it, self.wait]
         self.ends = [self.detach, self.detach, self.kill_client, self.kill_daemon, self.kill_daemon_and_keeper,
                      self.kill_keeper, self.stop_daemon_service, self.starve, self.target_exits, self.target_executes,
                      self.attach_on_full_disk]
@@ -68,6 +69,17 @@ class Upheaval:
 
     def stop_target(self):
         self.stop(self.world.target.child, 0.5)
+
+    def trace_target(self):
+        """By somebody else, as a debugger would: the daemon cannot hold its threads meanwhile."""
+        log = self.world.directory + "/strace-of-target"
+        tracer = Child([faults.STRACE, "-f", "-qq", "-o", log, "-e", "trace=none", "-p", str(self.world.target.pid)])
+        try:
+            time.sleep(self.chance.uniform(0, 1))
+        finally:
+            tracer.process.terminate()
+            tracer.wait(SECONDS)
+            tracer.kill()
 
     def stop_daemon(self):
         """Also while the target waits for its answers."""

@@ -22,8 +22,9 @@ SECONDS = 30  # for whatever must happen
 
 
 class World:
-    def __init__(self, python, directory):
+    def __init__(self, python, directory, environment):
         self.python = python
+        self.environment = environment  # of its targets
         self.directory = directory
         self.disk = faults.SmallDisk(directory + "/disk", 8192)
         self.tracer = self.session = self.target = self.daemon = self.twin = None
@@ -32,14 +33,14 @@ class World:
         self.start_daemon()
 
     def start_target(self):
-        self.target = Target(self.python, HERE / "targets" / "turmoil.py")
+        self.target = Target(self.python, HERE / "targets" / "turmoil.py", env=self.environment)
         self.reference = self.target.ask("prepare", 2)
         *self.base_ns, step, aside = best_speeds(self.speed, self.twin_speed)
         self.twin_base_ns = [step, aside]
 
     def start_twin(self):
         """The same program, which nothing is ever attached to: what slows it is the machine."""
-        self.twin = Target(self.python, HERE / "targets" / "turmoil.py")
+        self.twin = Target(self.python, HERE / "targets" / "turmoil.py", env=self.environment)
         self.twin.ask("prepare", 0)
 
     def speed(self):
