@@ -86,7 +86,8 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
 // What the process forked meanwhile, and no session is on. False where something is left to do.
 bool Attachment::DisarmCopies(DetachProof& proof) {
   if (!journal_) return true;
-  const CopiesUndone copies = UndoInCopies(*environment_.files, journal_->Contents());
+  const CopiesUndone copies =
+      UndoInCopies(*environment_.files, journal_->Contents(), Execed() ? nullptr : &process_);
   if (copies.processes != 0) {
     proof.detail +=
         StrCat("; ", copies.processes,

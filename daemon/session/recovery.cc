@@ -43,7 +43,7 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
                         RemoteMemory::Open(process->proc_dirfd(), process->pid()));
     SB_ASSIGN_OR_RETURN(restored, UndoIn(*process, memory, files, journal));
   }
-  SB_RETURN_IF_ERROR(UndoInCopies(files, journal).first_failure);
+  SB_RETURN_IF_ERROR(UndoInCopies(files, journal, nullptr).first_failure);
   unlink(path.c_str());
   return restored;
 }
@@ -137,7 +137,7 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
                                               " says an earlier session left"));
   }
   Log(LogLevel::kInfo, "recovered", {{"pid", process.pid()}, {"fields_restored", *restored}});
-  if (const CopiesUndone copies = UndoInCopies(files, journal); copies.failed != 0) {
+  if (const CopiesUndone copies = UndoInCopies(files, journal, nullptr); copies.failed != 0) {
     Log(LogLevel::kError, "forked_copies_left",
         {{"pid", process.pid()},
          {"processes", copies.failed},

@@ -1,9 +1,14 @@
 #include "daemon/session/undo.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "daemon/attach/arming.h"
 #include "daemon/attach/leaked_probe.h"
@@ -65,6 +70,14 @@ void LogRemoved(pid_t pid, int probes) {
     Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", pid}, {"probes", probes}});
 }
 
+// The file that a process runs; nullopt: it has ended.
+using Program = std::pair<dev_t, ino_t>;
+std::optional<Program> ProgramOf(int dirfd, const std::string& path) {
+  struct stat file {};
+  if (fstatat(dirfd, path.c_str(), &file, 0) != 0) return std::nullopt;
+  return Program(file.st_dev, file.st_ino);
+}
+
 // Of an image that was forked from that of the journal, with its lock; nullopt: of another one, or
 // of a process that has ended, or that a session is on.
 struct Copy {
@@ -86,10 +99,12 @@ std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
 
 // One look at all processes: how many copies something was taken back in.
 int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal,
-                     std::set<pid_t>& done, CopiesUndone& undone) {
+                     const std::optional<Program>& program, std::set<pid_t>& done,
+                     CopiesUndone& undone) {
   int found = 0;
   for (pid_t pid : ListProcesses()) {
     if (done.contains(pid)) continue;
+    if (program && ProgramOf(AT_FDCWD, StrCat("/proc/", pid, "/exe")) != program) continue;
     std::optional<Copy> copy = OpenCopy(pid, journal);
     if (!copy) continue;
     done.insert(pid);
@@ -125,13 +140,16 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
   return restored;
 }
 
-CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal) {
+CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
+                          const TargetProcess* original) {
   CopiesUndone undone;
   const bool nothing = journal.fields.empty() && journal.probes.empty() && !journal.bump_begun;
   if (nothing || !journal.random) return undone;
+  const std::optional<Program> program =
+      original == nullptr ? std::nullopt : ProgramOf(original->proc_dirfd(), "exe");
   std::set<pid_t> done;
   for (int look = 0; look < kMostLooks; ++look) {
-    if (UndoInCopiesOnce(files, journal, done, undone) == 0) break;
+    if (UndoInCopiesOnce(files, journal, program, done, undone) == 0) break;
   }
   return undone;
 }

@@ -15,13 +15,15 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
 
 // In all other processes with that image: forked, perhaps by one that was forked, and not executed
 // since (image_random.h). Call it when the journal's own process is undone, so that it forks no
-// more of them. Processes that sessions are on are theirs.
+// more of them. Processes that sessions are on are theirs. `original`, where it still has
+// that image, spares a closer look at what runs another program; else null.
 struct CopiesUndone {
   int processes = 0;  // in which something was armed still
   int fields = 0;
   int failed = 0;
   absl::Status first_failure;  // names the process
 };
-CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal);
+CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
+                          const TargetProcess* original);
 
 }  // namespace sbump
