@@ -44,11 +44,20 @@ bool StillThere(int fd, const std::string& path) {
   return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
 }
 
+std::string PathOf(const TargetId& target) {
+  return StrCat(kDirectories[1], "/", target.pid, "-", target.start_ticks);
+}
+
 }  // namespace
+
+bool TargetLock::IsHeld(const TargetId& target) {
+  const Fd file(open(PathOf(target).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return file.valid() && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
 
 absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std::string& holder) {
   for (const char* directory : kDirectories) SB_RETURN_IF_ERROR(MakeDirectory(directory));
-  const std::string path = StrCat(kDirectories[1], "/", target.pid, "-", target.start_ticks);
+  const std::string path = PathOf(target);
   for (int attempt = 0; attempt < 10; ++attempt) {
     Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.valid()) {

@@ -15,6 +15,7 @@ class TargetLock {
   // kAlreadyExists, naming the holder, when another session has the process. `holder` is what a
   // second one will be told.
   static absl::StatusOr<TargetLock> Acquire(const TargetId& target, const std::string& holder);
+  static bool IsHeld(const TargetId& target);
   // Files that killed daemons left, and nobody holds.
   static void RemoveStale();
   TargetLock(TargetLock&&) = default;

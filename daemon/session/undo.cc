@@ -87,7 +87,8 @@ struct Copy {
 };
 std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
   absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-  if (!process.ok() || process->id() == journal.target) return std::nullopt;
+  if (!process.ok() || process->id() == journal.target || TargetLock::IsHeld(process->id()))
+    return std::nullopt;
   absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
   if (!memory.ok()) return std::nullopt;
   const absl::StatusOr<ImageRandom> random = ReadImageRandom(*process, *memory);

@@ -35,7 +35,13 @@ TEST(TargetLockTest, AnotherStartTimeIsAnotherProcess) {
 }
 
 TEST(TargetLockTest, FreeAfterItsHoldersEnd) {
-  { ASSERT_TRUE(TargetLock::Acquire(Nobody(), "first").ok()); }
+  EXPECT_FALSE(TargetLock::IsHeld(Nobody()));
+  {
+    const auto first = TargetLock::Acquire(Nobody(), "first");
+    ASSERT_TRUE(first.ok());
+    EXPECT_TRUE(TargetLock::IsHeld(Nobody()));
+  }
+  EXPECT_FALSE(TargetLock::IsHeld(Nobody()));
   EXPECT_TRUE(TargetLock::Acquire(Nobody(), "second").ok());
 }
 
