@@ -108,8 +108,8 @@ class Loaded {
     pollfd fds[] = {{.fd = ring_buffer__epoll_fd(ring_), .events = POLLIN, .revents = 0},
                     {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
-      if (ends_) return;
       const std::vector<std::function<void()>> waiting = TakeWaiting();
+      if (ends_) return;  // looked at after the read that may have taken the call to end
       ring_buffer__consume(ring_);
       for (const auto& done : waiting) done();
     }
@@ -194,6 +194,7 @@ void ProcessEvents::RemoveFollower(uint64_t follower) {
 
 void ProcessEvents::Drain(uint64_t follower, std::function<void()> done) {
   std::lock_guard lock(impl_->mutex);
+  if (!impl_->handlers.contains(follower)) return;
   impl_->loaded->Drain([impl = impl_.get(), follower, done = std::move(done)] {
     std::lock_guard told(impl->mutex);
     if (impl->handlers.contains(follower)) done();
