@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
@@ -151,8 +152,10 @@ absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_i
   RecordRules(after, record);
   const std::shared_ptr<Admission> admission = Find(session_id);
   if (admission == nullptr) return Record(record);
-  for (TargetFacts& target : admission->targets()) {
-    if (!IsRunning(target.pid)) continue;
+  std::map<pid_t, TargetFacts> latest;  // after an exec a process is there twice
+  for (TargetFacts& target : admission->targets()) latest[target.pid] = std::move(target);
+  for (auto& [pid, target] : latest) {
+    if (!IsRunning(pid)) continue;
     record.target = std::move(target);
     SB_RETURN_IF_ERROR(Record(record));
   }

@@ -216,13 +216,12 @@ grpc::ServerUnaryReactor* ControlService::Update(grpc::CallbackServerContext* co
     reactor->Finish(ToGrpc(now.status()));
   };
   control_.PostWork([this, caller = *caller, session, done, change = *std::move(change)]() mutable {
-    const absl::Status status =
+    absl::Status status =
         gate_.AllowSession(caller, Action::kUpdate, session->id(), LargestDelayNs(change));
-    if (!status.ok()) return done(status);
-    const auto note = [this, caller, id = session->id()](const TargetRules& after) {
-      return gate_.NoteUpdate(caller, id, after);
-    };
-    session->ChangeRules(std::move(change), note, done);
+    // Here, where one may wait for the disk: the session's own thread may not.
+    if (status.ok())
+      status = gate_.NoteUpdate(caller, session->id(), Changed(session->rules(), change));
+    status.ok() ? session->ChangeRules(std::move(change), done) : done(status);
   });
   return reactor;
 }

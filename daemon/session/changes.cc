@@ -19,27 +19,30 @@ struct Session::Change {
   std::function<void(absl::StatusOr<RulesInForce>)> done;
 };
 
-void Session::ChangeRules(RulesChange change, NoteRules note,
+TargetRules Session::rules() const {
+  std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+void Session::ChangeRules(RulesChange change,
                           std::function<void(absl::StatusOr<RulesInForce>)> done) {
-  const bool is_taken = Post([this, change = std::move(change), note = std::move(note), done] {
-    ApplyChange(change, note, done);
-  });
+  const bool is_taken =
+      Post([this, change = std::move(change), done] { ApplyChange(change, done); });
   if (!is_taken) done(absl::NotFoundError(StrCat("session ", id_, " has ended")));
 }
 
-void Session::ApplyChange(RulesChange change, NoteRules note,
+void Session::ApplyChange(RulesChange change,
                           std::function<void(absl::StatusOr<RulesInForce>)> done) {
   if (changing_) {  // one after the other: each is in force everywhere before the next
-    waiting_changes_.push_back([this, change = std::move(change), note = std::move(note),
-                                done = std::move(done)] { ApplyChange(change, note, done); });
+    waiting_changes_.push_back(
+        [this, change = std::move(change), done = std::move(done)] { ApplyChange(change, done); });
     return;
   }
   if (!StopReason().empty())
     return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
   if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
-  absl::Status status = CheckDelays(spec_in_force_.mode, change);
-  if (status.ok()) status = note(Changed(spec_in_force_.rules, change));
-  if (!status.ok()) return done(status);
+  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
+    return done(status);
   const auto pending = std::make_shared<Change>();
   pending->rules = change;
   pending->done = std::move(done);
@@ -97,7 +100,11 @@ void Session::Answered(const std::shared_ptr<Change>& change, absl::StatusOr<Rul
 
 void Session::Conclude(Change& change) {
   // Also for processes that come later.
-  if (change.changed != 0) spec_in_force_.rules = Changed(spec_in_force_.rules, change.rules);
+  if (change.changed != 0) {
+    spec_in_force_.rules = Changed(spec_in_force_.rules, change.rules);
+    std::lock_guard lock(mutex_);
+    rules_ = spec_in_force_.rules;
+  }
   for (size_t index : change.asked) members_[index].rules = spec_in_force_.rules;
   bool all_have_it = true;
   for (Member& member : members_) {

@@ -50,6 +50,7 @@ Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment
       spec_in_force_(spec_),
       guard_(spec_.guardrails),
       loop_(std::make_unique<Loop>()) {
+  rules_ = spec_.rules;
   if (spec_.pid != 0) held_.insert(spec_.pid);
 }
 
@@ -119,6 +120,7 @@ void Session::Run(const std::function<void(absl::Status)>& on_end) {
 }
 
 void Session::Finish(const absl::Status& status) {
+  left_ = true;
   UnfollowChildren();
   program_reserve_.Close();
   {
@@ -246,7 +248,7 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
 // What was forked before its parent was disarmed carries copies of the armed fields, and may not
 // have been told yet.
 void Session::LeaveIfOver() {
-  if (!IsOverForGood() || draining_) return;
+  if (left_ || draining_ || !IsOverForGood()) return;
   if (!follower_) return LeaveLoop();
   draining_ = true;
   environment_.process_events->Drain(*follower_, [this] {
@@ -258,6 +260,7 @@ void Session::LeaveIfOver() {
 }
 
 void Session::LeaveLoop() {
+  left_ = true;
   {
     std::lock_guard lock(mutex_);
     if (stop_reason_.empty()) stop_reason_ = last_end_.empty() ? "target exited" : last_end_;

@@ -28,10 +28,6 @@ namespace sbump {
 // Called on the session's thread, in order; the last one has `end`. Must not block.
 using SnapshotSink = std::function<void(std::shared_ptr<const SessionSnapshot>)>;
 
-// Called on the session's thread with the rules that a change leads to, before anything is changed.
-// An error is the answer to the change.
-using NoteRules = std::function<absl::Status(const TargetRules& after)>;
-
 class Session {
  public:
   Session(std::string id, AttachSpec spec, SessionEnvironment environment);
@@ -47,8 +43,9 @@ class Session {
   void Stop(const std::string& reason);
 
   // For all its processes. `done` is called on some thread, once.
-  void ChangeRules(RulesChange change, NoteRules note,
-                   std::function<void(absl::StatusOr<RulesInForce>)> done);
+  void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
+  // With the changes that were made so far.
+  TargetRules rules() const;
 
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
   // removes it.
@@ -104,8 +101,7 @@ class Session {
   std::string StopReason() const;
 
   // changes.cc
-  void ApplyChange(RulesChange change, NoteRules note,
-                   std::function<void(absl::StatusOr<RulesInForce>)> done);
+  void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
   bool CatchUp(Member& member);
   void Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
   void Conclude(Change& change);
@@ -149,6 +145,7 @@ class Session {
   std::deque<std::function<void()>> waiting_changes_;
   std::optional<uint64_t> follower_;  // with spec_.children
   bool draining_ = false;             // waits to be told of all forks until now
+  bool left_ = false;                 // its loop
   std::set<pid_t> followed_;          // that ran when it was last looked at
   LeftOut left_out_;
   // For the thread that tells of forks: newborns are held once the session takes them at once, and
@@ -164,6 +161,7 @@ class Session {
 
   mutable std::mutex mutex_;
   std::string stop_reason_;                          // guarded by mutex_; empty: not asked
+  TargetRules rules_;                                // guarded by mutex_: those of spec_in_force_
   bool takes_tasks_ = true;                          // guarded by mutex_
   std::shared_ptr<const SessionSnapshot> latest_;    // guarded by mutex_
   std::vector<std::pair<int, SnapshotSink>> sinks_;  // guarded by mutex_

@@ -38,7 +38,6 @@ class SessionTableTest : public testing::Test {
 
   static void IgnoreSnapshots(std::shared_ptr<const SessionSnapshot>) {}
   static void IgnoreEnd(absl::Status) {}
-  static absl::Status NoteNothing(const TargetRules&) { return absl::OkStatus(); }
 };
 
 // Opened by the test's end at the latest.
@@ -117,7 +116,7 @@ TEST_F(SessionTableTest, ChangesToASessionThatIsOverAreAnswered) {
       *table.Begin(SpecFor(kNobody), IgnoreSnapshots, [&](absl::Status) { ended.set_value(); });
   ended.get_future().wait();
   std::promise<absl::Status> answer;
-  session->ChangeRules({.delay_ns = 1}, NoteNothing,
+  session->ChangeRules({.delay_ns = 1},
                        [&](absl::StatusOr<RulesInForce> now) { answer.set_value(now.status()); });
   EXPECT_TRUE(absl::IsNotFound(answer.get_future().get()));
 }
@@ -128,7 +127,7 @@ TEST_F(SessionTableTest, ChangesToASessionThatNeverBecomesActiveAreAnswered) {
   std::promise<absl::Status> answer;
   const auto session = *table.Begin(SpecFor(kNobody), gate.Sink(), IgnoreEnd);
   std::thread change([&] {
-    session->ChangeRules({.delay_ns = 1}, NoteNothing,
+    session->ChangeRules({.delay_ns = 1},
                          [&](absl::StatusOr<RulesInForce> now) { answer.set_value(now.status()); });
   });
   gate.Open();
