@@ -51,16 +51,22 @@ absl::Status ParseNumber(const std::map<std::string, std::string, std::less<>>& 
   return absl::OkStatus();
 }
 
-void Forget(ArmedFields& armed, RemoteAddr code) {
-  armed.erase(armed.lower_bound({code.value, 0}), armed.upper_bound({code.value, UINT64_MAX}));
+constexpr size_t kMostDead = 50'000;
+
+void Forget(ArmedFields& armed, std::deque<ArmedField>& dead, RemoteAddr code) {
+  const auto first = armed.lower_bound({code.value, 0});
+  const auto last = armed.upper_bound({code.value, UINT64_MAX});
+  for (auto it = first; it != last; ++it) dead.push_back(it->second);
+  while (dead.size() > kMostDead) dead.pop_front();
+  armed.erase(first, last);
 }
 
-void Remember(ArmedFields& armed, const ArmedField& field) {
+void Remember(ArmedFields& armed, std::deque<ArmedField>& dead, const ArmedField& field) {
   // Of an object that was at this address before, nothing is left.
   const auto known = armed.lower_bound({field.code.value, 0});
   if (known != armed.end() && known->second.code == field.code &&
       known->second.fingerprint != field.fingerprint)
-    Forget(armed, field.code);
+    Forget(armed, dead, field.code);
   armed[{field.code.value, field.field.value}] = field;
 }
 
@@ -70,7 +76,7 @@ std::vector<ArmedField> FieldsOf(const ArmedFields& armed) {
   return fields;
 }
 
-absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
+absl::Status ParseArm(std::string_view line, ArmedFields& armed, std::deque<ArmedField>& dead) {
   const auto fields = ParseFields(line);
   ArmedField field;
   SB_RETURN_IF_ERROR(ParseNumber(fields, "code", field.code.value));
@@ -81,7 +87,7 @@ absl::Status ParseArm(std::string_view line, ArmedFields& armed) {
   SB_RETURN_IF_ERROR(ParseNumber(fields, "fingerprint", field.fingerprint));
   if (field.size != 1 && field.size != 4)
     return absl::DataLossError("journal: a field of an unknown size");
-  Remember(armed, field);
+  Remember(armed, dead, field);
   return absl::OkStatus();
 }
 
@@ -96,8 +102,9 @@ absl::Status ParseProbe(std::string_view line, std::vector<PlacedProbe>& probes)
   return absl::OkStatus();
 }
 
-absl::Status ParseLine(std::string_view line, ArmedFields& armed, JournalContents& contents) {
-  if (line.starts_with("arm ")) return ParseArm(line, armed);
+absl::Status ParseLine(std::string_view line, ArmedFields& armed, std::deque<ArmedField>& dead,
+                       JournalContents& contents) {
+  if (line.starts_with("arm ")) return ParseArm(line, armed, dead);
   if (line.starts_with("probe ")) return ParseProbe(line, contents.probes);
   if (line.starts_with("bump ")) {
     contents.bump_begun = line == "bump begin";
@@ -106,7 +113,7 @@ absl::Status ParseLine(std::string_view line, ArmedFields& armed, JournalContent
   if (line.starts_with("dead ")) {
     RemoteAddr code;
     SB_RETURN_IF_ERROR(ParseNumber(ParseFields(line), "code", code.value));
-    Forget(armed, code);
+    Forget(armed, dead, code);
     return absl::OkStatus();
   }
   return absl::DataLossError(StrCat("journal: unknown line: ", line.substr(0, 80)));
@@ -173,6 +180,7 @@ std::string Journal::Header() const {
 JournalContents Journal::Contents() const {
   JournalContents contents = begun_;
   contents.fields = FieldsOf(live_);
+  contents.dead.assign(dead_.begin(), dead_.end());
   contents.probes = probes_;
   contents.bump_begun = bump_begun_;
   return contents;
@@ -232,7 +240,7 @@ absl::Status Journal::WillArm(const std::vector<ArmedField>& fields) {
   std::string lines;
   for (const ArmedField& field : fields) lines += ArmLine(field);
   SB_RETURN_IF_ERROR(Append(lines));
-  for (const ArmedField& field : fields) Remember(live_, field);
+  for (const ArmedField& field : fields) Remember(live_, dead_, field);
   return absl::OkStatus();
 }
 
@@ -260,7 +268,7 @@ absl::Status Journal::DidBump() {
 }
 
 void Journal::Died(RemoteAddr code) {
-  Forget(live_, code);
+  Forget(live_, dead_, code);
   Append(StrCat("dead code=", ToString(code), "\n")).IgnoreError();
 }
 
@@ -310,6 +318,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
   text = text.substr(0, text.find('\0'));
   JournalContents contents;
   ArmedFields armed;
+  std::deque<ArmedField> dead;
   bool first = true;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -317,7 +326,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (!first) {
-      if (!ParseLine(line, armed, contents).ok()) ++contents.bad_lines;
+      if (!ParseLine(line, armed, dead, contents).ok()) ++contents.bad_lines;
       continue;
     }
     first = false;
@@ -335,6 +344,7 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
   }
   if (first) return absl::DataLossError("an empty journal");
   contents.fields = FieldsOf(armed);
+  contents.dead.assign(dead.begin(), dead.end());
   return contents;
 }
 

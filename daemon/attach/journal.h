@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -58,6 +59,8 @@ struct JournalContents {
   std::string boot_id;
   std::optional<ImageBytes> random;  // of its program's image: what it forks has the same
   std::vector<ArmedField> fields;    // armed and not known to be dead
+  // The last of those that died: what was forked before has them still.
+  std::vector<ArmedField> dead;
   std::vector<PlacedProbe> probes;
   bool bump_begun = false;  // a version bump may be half done
   int bad_lines = 0;        // that could not be read, and were left out
@@ -117,6 +120,7 @@ class Journal {
   std::string path_;
   JournalContents begun_;  // its first line
   ArmedFields live_;       // what a shorter journal has to say
+  std::deque<ArmedField> dead_;
   std::vector<PlacedProbe> probes_;
   bool bump_begun_ = false;
   uint64_t compact_at_ = kCompactBytes;

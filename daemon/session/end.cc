@@ -88,6 +88,7 @@ bool Attachment::DisarmCopies(DetachProof& proof) {
   if (!journal_) return true;
   const CopiesUndone copies =
       UndoInCopies(*environment_.files, journal_->Contents(), Execed() ? nullptr : &process_);
+  proof.copies_disarmed = static_cast<uint32_t>(copies.processes);
   if (copies.processes != 0) {
     proof.detail +=
         StrCat("; ", copies.processes,

@@ -141,6 +141,7 @@ SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& process
     merged.proof.fields_left += end.proof.fields_left;
     merged.proof.text_bytes_changed += end.proof.text_bytes_changed;
     merged.proof.verified |= end.proof.verified;
+    merged.proof.copies_disarmed += end.proof.copies_disarmed;
     merged.proof.detail = end.proof.detail;
     ++all;
     read_back += end.proof.verified ? 1 : 0;
@@ -149,6 +150,8 @@ SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& process
     merged.proof.detail = StrCat(read_back, " processes read back");
     if (read_back < all)
       merged.proof.detail += StrCat("; ", all - read_back, " had ended or called exec");
+    if (const uint32_t copies = merged.proof.copies_disarmed; copies != 0)
+      merged.proof.detail += StrCat("; ", copies, " that they forked disarmed, too");
   }
   return merged;
 }

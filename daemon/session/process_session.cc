@@ -246,8 +246,10 @@ absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
     const uint64_t patience_ns = starts                        ? kPatienceWithStartNs
                                  : SaysNoPython(made.status()) ? kPatienceWithLoaderNs
                                                                : 0;
-    if (origin_.join != Join::kExecuted || MonotonicNs() > begin_ns + patience_ns ||
-        !StopReason().empty()) {
+    // A detach may be looking whether what was just forked has copies of armed fields.
+    const bool waits =
+        origin_.join == Join::kExecuted || (origin_.join == Join::kForked && is_locked);
+    if (!waits || MonotonicNs() > begin_ns + patience_ns || !StopReason().empty()) {
       return made;
     }
     const uint64_t now_ns = MonotonicNs();

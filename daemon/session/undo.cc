@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -16,9 +19,11 @@
 #include "daemon/attach/stop_to_restore.h"
 #include "daemon/attach/target_lock.h"
 #include "daemon/attach/version_bump.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/process/image_random.h"
+#include "daemon/process/proc_status.h"
 #include "daemon/process/process_facts.h"
 
 namespace sbump {
@@ -26,6 +31,9 @@ namespace {
 
 // A copy that was not undone yet may have forked another one meanwhile.
 constexpr int kMostLooks = 16;
+constexpr size_t kMaxStatBytes = 16 * 1024;
+// For all of them: one that cannot be stopped costs a second.
+constexpr uint64_t kPatienceNs = 5'000'000'000;
 
 absl::StatusOr<int> RestoreStopped(const TargetProcess& process, RemoteMemory& memory,
                                    const Interpreter& interpreter, const JournalContents& journal) {
@@ -70,12 +78,65 @@ void LogRemoved(pid_t pid, int probes) {
     Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", pid}, {"probes", probes}});
 }
 
+// In a copy: what is armed in it of all that ever was. It may have dropped any of it.
+JournalContents ForCopy(const RemoteMemory& memory, const Interpreter& interpreter,
+                        JournalContents journal) {
+  journal.fields.insert(journal.fields.end(), journal.dead.begin(), journal.dead.end());
+  std::erase_if(journal.fields, [&](const ArmedField& field) {
+    return !DecideDisarming(memory, interpreter, field).write;
+  });
+  return journal;
+}
+
+absl::StatusOr<int> UndoAll(const TargetProcess& process, RemoteMemory& memory,
+                            InterpreterFileCache& files, const JournalContents& journal,
+                            bool is_copy) {
+  SB_ASSIGN_OR_RETURN(const int native, RemoveLeakedNativeProbes(process, memory, journal.probes));
+  LogRemoved(process.pid(), native);
+  const absl::StatusOr<Interpreter> interpreter = FindInterpreter(process, memory, files);
+  // A session of native functions alone needs no interpreter, and arms nothing.
+  const bool armed_nothing = journal.fields.empty() && journal.dead.empty() && !journal.bump_begun;
+  if (absl::IsUnimplemented(interpreter.status()) && armed_nothing) return 0;
+  SB_RETURN_IF_ERROR(interpreter.status());
+  SB_ASSIGN_OR_RETURN(int restored,
+                      StopAndRestore(process, memory, *interpreter,
+                                     is_copy ? ForCopy(memory, *interpreter, journal) : journal));
+  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, *interpreter));
+  LogRemoved(process.pid(), probes);
+  return restored;
+}
+
 // The file that a process runs; nullopt: it has ended.
 using Program = std::pair<dev_t, ino_t>;
 std::optional<Program> ProgramOf(int dirfd, const std::string& path) {
   struct stat file {};
   if (fstatat(dirfd, path.c_str(), &file, 0) != 0) return std::nullopt;
   return Program(file.st_dev, file.st_ino);
+}
+
+// 0: the same memory. Negative: errno says why it cannot be told.
+long CompareMemory(pid_t one, pid_t other) {
+  constexpr int kKcmpVm = 1;  // include/uapi/linux/kcmp.h
+  return syscall(SYS_kcmp, one, other, kKcmpVm, 0, 0);
+}
+
+// False for one that was made by vfork(2) and has not executed yet: its memory is its parent's, and
+// so is what is armed in it. A kernel that cannot tell (kcmp(2)) leaves such copies armed.
+bool HasItsOwnMemory(const TargetProcess& process) {
+  const auto stat = process.ReadProcFile("stat", kMaxStatBytes);
+  const absl::StatusOr<ProcStat> parsed = stat.ok() ? ParseProcStat(*stat) : stat.status();
+  if (!parsed.ok() || CompareMemory(process.pid(), process.pid()) != 0) return false;
+  const long order = CompareMemory(process.pid(), parsed->parent_pid);
+  // Its parent has ended, and its new one is none that we may look at.
+  return order > 0 || (order < 0 && (errno == ESRCH || errno == EPERM));
+}
+
+// A newborn that a session of this daemon is just being put on has no lock yet.
+bool IsHeldByUs(const TargetProcess& process) {
+  const auto status = process.ReadProcFile("status", kMaxStatBytes);
+  const std::string tracer = status.ok() ? StatusField(*status, "TracerPid") : "";
+  return !tracer.empty() && tracer != "0" &&
+         access(StrCat("/proc/self/task/", tracer).c_str(), F_OK) == 0;
 }
 
 // Of an image that was forked from that of the journal, with its lock; nullopt: of another one, or
@@ -90,7 +151,7 @@ std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
   if (!process.ok() || process->id() == journal.target || TargetLock::IsHeld(process->id()))
     return std::nullopt;
   absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
-  if (!memory.ok()) return std::nullopt;
+  if (!memory.ok() || !HasItsOwnMemory(*process) || IsHeldByUs(*process)) return std::nullopt;
   const absl::StatusOr<ImageRandom> random = ReadImageRandom(*process, *memory);
   if (!random.ok() || random->bytes != journal.random) return std::nullopt;
   absl::StatusOr<TargetLock> lock = TargetLock::Acquire(process->id(), "recovery");
@@ -100,8 +161,8 @@ std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
 
 // One look at all processes: how many copies something was taken back in.
 int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal,
-                     const std::optional<Program>& program, std::set<pid_t>& done,
-                     CopiesUndone& undone) {
+                     const std::optional<Program>& program, uint64_t give_up_ns,
+                     std::set<pid_t>& done, CopiesUndone& undone) {
   int found = 0;
   for (pid_t pid : ListProcesses()) {
     if (done.contains(pid)) continue;
@@ -109,7 +170,13 @@ int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal
     std::optional<Copy> copy = OpenCopy(pid, journal);
     if (!copy) continue;
     done.insert(pid);
-    const absl::StatusOr<int> fields = UndoIn(copy->process, copy->memory, files, journal);
+    if (MonotonicNs() > give_up_ns) {
+      ++undone.failed;
+      undone.first_failure.Update(absl::DeadlineExceededError(
+          StrCat("pid ", pid, ", forked from ", journal.target.pid, ": there was no time for it")));
+      break;
+    }
+    const absl::StatusOr<int> fields = UndoAll(copy->process, copy->memory, files, journal, true);
     if (!fields.ok() && copy->process.Alive()) {
       ++undone.failed;
       undone.first_failure.Update(fields.status());
@@ -128,29 +195,21 @@ int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal
 
 absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
                            InterpreterFileCache& files, const JournalContents& journal) {
-  SB_ASSIGN_OR_RETURN(const int native, RemoveLeakedNativeProbes(process, memory, journal.probes));
-  LogRemoved(process.pid(), native);
-  const absl::StatusOr<Interpreter> interpreter = FindInterpreter(process, memory, files);
-  // A session of native functions alone needs no interpreter, and arms nothing.
-  const bool armed_nothing = journal.fields.empty() && !journal.bump_begun;
-  if (absl::IsUnimplemented(interpreter.status()) && armed_nothing) return 0;
-  SB_RETURN_IF_ERROR(interpreter.status());
-  SB_ASSIGN_OR_RETURN(int restored, StopAndRestore(process, memory, *interpreter, journal));
-  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, *interpreter));
-  LogRemoved(process.pid(), probes);
-  return restored;
+  return UndoAll(process, memory, files, journal, false);
 }
 
 CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
                           const TargetProcess* original) {
   CopiesUndone undone;
-  const bool nothing = journal.fields.empty() && journal.probes.empty() && !journal.bump_begun;
+  const bool nothing = journal.fields.empty() && journal.dead.empty() && journal.probes.empty() &&
+                       !journal.bump_begun;
   if (nothing || !journal.random) return undone;
   const std::optional<Program> program =
       original == nullptr ? std::nullopt : ProgramOf(original->proc_dirfd(), "exe");
+  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
   std::set<pid_t> done;
   for (int look = 0; look < kMostLooks; ++look) {
-    if (UndoInCopiesOnce(files, journal, program, done, undone) == 0) break;
+    if (UndoInCopiesOnce(files, journal, program, give_up_ns, done, undone) == 0) break;
   }
   return undone;
 }

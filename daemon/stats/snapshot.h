@@ -113,6 +113,7 @@ struct DetachProof {
   uint32_t fields_left = 0;
   uint32_t text_bytes_changed = 0;
   bool verified = false;
+  uint32_t copies_disarmed = 0;  // processes that were forked from it
   std::string detail;
 };
 

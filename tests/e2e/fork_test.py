@@ -77,20 +77,25 @@ class ForkTest(Case):
         self.assert_ends_well(target)
 
 
-# Ends when it has forked a process that says, again and again, what of it is armed, until the test's files are gone.
-ORPHAN = """import json, os, sys, time
+# Forks a process that says, again and again, what of it is armed, until the test's files are gone. Then it ends, or drops
+# what it had made.
+FORKS_ONE = """import json, os, sys, time
 from protocol import armed_code
-def step(x):
-    return x + 1
+made = {}
+exec(compile("def born(x):\\n    return x + 1\\n", "born_1.py", "exec"), made)
 def work():
     for i in range(3000):
-        step(i)
+        made["born"](i)
 for turn in range(2):
     work()
     print(os.getpid(), flush=True)
     sys.stdin.readline()
 if os.fork() != 0:
-    os._exit(0)
+    if sys.argv[2] == "ends":
+        os._exit(0)
+    made.clear()
+    print("dropped", flush=True)
+    sys.exit(0 if sys.stdin.readline() else 1)
 while os.path.exists(sys.argv[0]):
     try:
         with open(sys.argv[1] + ".new", "w") as file:
@@ -151,35 +156,59 @@ class CopiesTest(Case):
         self.assert_nothing_left(target, again)
         self.assert_copies_work_disarmed(target)
 
-    @each_mechanism
-    def test_after_a_kill_of_all_but_the_copy(self, python):
-        path = self.scratch + "/armed"
-        state_dir = self.scratch + "/state"
-        daemon = self.start_daemon(state_dir=state_dir)
-        parent = subprocess.Popen([python.path, self.write("orphan.py", ORPHAN), path], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(TARGETS)})
-        self.addCleanup(parent.kill)
-        self.addCleanup(parent.stdin.close)
-        self.addCleanup(parent.stdout.close)
-        self.attach(int(parent.stdout.readline()), "--target", "*/orphan.py:step", daemon=daemon)
+    def start_parent(self, python, then, daemon=None):
+        """Armed, and about to fork: its Popen, and the session."""
+        parent = subprocess.Popen([python.path, self.write("forks_one.py", FORKS_ONE), self.scratch + "/armed", then],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env={**os.environ, "PYTHONPATH": str(TARGETS)})
+        for clean_up in (parent.stdout.close, parent.stdin.close, parent.wait, parent.kill):
+            self.addCleanup(clean_up)
+        session = self.attach(int(parent.stdout.readline()), "--target", "born_1.py:born", daemon=daemon)
+        self.go_on(parent)
+        parent.stdout.readline()
+        return parent, session
+
+    def go_on(self, parent):
         parent.stdin.write(b"\n")
         parent.stdin.flush()
-        parent.stdout.readline()
-        with daemon.standing_still():
-            parent.stdin.write(b"\n")
-            parent.stdin.flush()
-            self.assertEqual(parent.wait(10), 0)
-            self.eventually(lambda: os.path.exists(path), 10, "the forked process")
-            daemon.kill()
-        pid, armed = self.said(path)
-        self.assertEqual([name.endswith("/orphan.py:step") for name in armed], [True])
-        self.start_daemon(state_dir=state_dir)
-        self.eventually(lambda: self.said(path) == [pid, []], 5, "disarmed")
-        self.assertEqual(traces.changed_text(pid), [])
 
-    def said(self, path):
-        with open(path, encoding="utf-8") as file:
+    def said(self):
+        with open(self.scratch + "/armed", encoding="utf-8") as file:
             return json.load(file)
+
+    def await_armed(self):
+        """The pid of the forked process."""
+        self.eventually(lambda: os.path.exists(self.scratch + "/armed"), 10, "the forked process")
+        pid, armed = self.said()
+        self.assertEqual(armed, ["born_1.py:born"])
+        return pid
+
+    @each_mechanism
+    def test_what_its_parent_dropped(self, python):
+        parent, session = self.start_parent(python, "drops")
+        self.go_on(parent)
+        self.assertEqual(parent.stdout.readline(), b"dropped\n")
+        pid = self.await_armed()
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.eventually(lambda: self.said() == [pid, []], 5, "disarmed")
+        self.assertEqual(traces.changed_text(pid), [])
+        self.go_on(parent)
+        self.assertEqual(parent.wait(10), 0)
+
+    @each_mechanism
+    def test_after_a_kill_of_all_but_the_copy(self, python):
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        parent, _ = self.start_parent(python, "ends", daemon)
+        with daemon.standing_still():
+            self.go_on(parent)
+            self.assertEqual(parent.wait(10), 0)
+            pid = self.await_armed()
+            daemon.kill()
+        self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: self.said() == [pid, []], 5, "disarmed")
+        self.assertEqual(traces.changed_text(pid), [])
 
 
 if __name__ == "__main__":
