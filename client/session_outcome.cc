@@ -53,7 +53,8 @@ Outcome OfInterrupted(const v1::SessionUpdate& head, const StreamEnd& end) {
                                   Printable(head.session_id()), "` ends it")};
   }
   if (head.session_id().empty()) {
-    return {ExitCode::kOk, "interrupted before the session began; nothing was attached"};
+    return {ExitCode::kOk,
+            "interrupted before the daemon began a session; what it may begin yet it ends at once"};
   }
   return {ExitCode::kError,
           "given up before the daemon had detached: the last totals and the proof are not known; "

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -13,6 +15,8 @@ namespace sbump {
 namespace {
 
 constexpr int kSignalsToDieAtOnce = 3;
+// The daemon answers an attach with the session's id before it begins with it.
+constexpr auto kPatienceWithId = std::chrono::seconds(1);
 
 // What to do when the session shall end early. Called from the interrupt's thread and, when the
 // output broke, from the reading one.
@@ -24,12 +28,14 @@ class Ender {
     // The stream is over; an answer that is still owed tells nothing new.
     if (!detaching_.joinable()) return;
     client_->CancelAll();
+    StopWaiting();
     detaching_.join();
   }
 
   void SetSession(const std::string& session_id) {
     const std::lock_guard lock(mutex_);
     session_id_ = session_id;
+    changed_.notify_all();
   }
 
   void OnSignal(int count) {
@@ -38,16 +44,17 @@ class Ender {
       const std::lock_guard lock(mutex_);
       interrupts_ = count;
     }
-    if (count > 1) return client_->CancelAll();
-    EndSession();
+    if (count == 1) return EndSession();
+    client_->CancelAll();
+    StopWaiting();
   }
 
   void EndSession() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(ending_, true)) return;
-    if (on_interrupt_ == OnInterrupt::kLeave || session_id_.empty()) return client_->CancelAll();
-    output_->Notice("detaching; Ctrl-C again gives up waiting for it");
-    detaching_ = std::thread([this, session_id = session_id_] { Detach(session_id); });
+    if (on_interrupt_ == OnInterrupt::kLeave) return client_->CancelAll();
+    if (!session_id_.empty()) output_->Notice("detaching; Ctrl-C again gives up waiting for it");
+    detaching_ = std::thread([this] { DetachWhenBegun(); });
   }
 
   int interrupts() const {
@@ -56,9 +63,26 @@ class Ender {
   }
 
  private:
-  void Detach(const std::string& session_id) {
+  void StopWaiting() {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    changed_.notify_all();
+  }
+
+  // Cancelled as it begins, a session would end all the same, and nobody would see its proof.
+  void DetachWhenBegun() {
     v1::DetachRequest request;
-    request.set_session_id(session_id);
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kPatienceWithId,
+                        [this] { return given_up_ || !session_id_.empty(); });
+      if (!given_up_) request.set_session_id(session_id_);
+    }
+    if (request.session_id().empty()) return client_->CancelAll();
+    Detach(request);
+  }
+
+  void Detach(const v1::DetachRequest& request) {
     const absl::Status status = client_->Detach(request).status();
     // Gone already: its last update is on the way. Or the daemon is: the stream tells that itself.
     if (status.ok() || absl::IsNotFound(status) || absl::IsUnavailable(status) ||
@@ -73,8 +97,10 @@ class Ender {
   const OnInterrupt on_interrupt_;
   SessionOutput* output_;
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
   std::string session_id_;
   bool ending_ = false;
+  bool given_up_ = false;
   int interrupts_ = 0;
   std::thread detaching_;
 };

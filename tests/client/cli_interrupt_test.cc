@@ -111,7 +111,40 @@ TEST(Interrupt, BeforeTheSessionBeganCancels) {
   child.Signal(SIGINT);
   const ChildResult result = child.Wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("nothing was attached"));
+  EXPECT_THAT(result.err, HasSubstr("before the daemon began a session"));
+}
+
+// Its id is on the way: the session is ended by it, and its proof is seen.
+TEST(Interrupt, AsTheSessionBeginsGetsTheLastUpdate) {
+  Script script = UntilDetached();
+  script.attach.silence = std::chrono::milliseconds(300);
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("detach proof: 0 links left"));
+  EXPECT_EQ(daemon.requests().detach.size(), 1u);
+  EXPECT_EQ(daemon.requests().cancelled_streams, 0);
+}
+
+TEST(Interrupt, SecondOneBeforeTheSessionBeganWaitsNoLonger) {
+  Script script;
+  script.attach.wait_for_cancel = true;
+  FakeControl daemon(script);
+  Child child(Words(daemon), {});
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  child.Signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  child.Signal(SIGINT);
+  EXPECT_EQ(child.Wait().exit_code, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
 }
 
 TEST(Interrupt, LeavesAKeptSessionRunning) {

@@ -94,6 +94,7 @@ class FakeControl::Service : public v1::Control::Service {
   }
 
   grpc::Status Play(const StreamScript& script, grpc::ServerContext* context, Writer* writer) {
+    std::this_thread::sleep_for(script.silence);
     for (const v1::SessionUpdate& update : script.first) {
       writer->Write(update);
       std::this_thread::sleep_for(script.pause);

@@ -14,6 +14,7 @@ namespace sbump::test {
 
 // What a streaming call does, in order.
 struct StreamScript {
+  std::chrono::milliseconds silence{0};  // before all others
   std::vector<v1::SessionUpdate> first;
   std::chrono::milliseconds pause{0};  // after each of `first`
   bool wait_for_detach = false;        // or until the client cancels
