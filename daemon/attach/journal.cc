@@ -19,6 +19,7 @@ namespace sbump {
 namespace {
 
 constexpr std::string_view kMagic = "sbump-journal 1";
+constexpr std::string_view kUndone = "undone";
 
 std::string DirectoryOf(const std::string& state_dir) { return state_dir + "/journal"; }
 
@@ -52,6 +53,7 @@ absl::Status ParseNumber(const std::map<std::string, std::string, std::less<>>& 
 }
 
 constexpr size_t kMostDead = 50'000;
+constexpr size_t kMostDeadInShortened = 1000;
 
 void Forget(ArmedFields& armed, std::deque<ArmedField>& dead, RemoteAddr code) {
   const auto first = armed.lower_bound({code.value, 0});
@@ -110,6 +112,10 @@ absl::Status ParseLine(std::string_view line, ArmedFields& armed, std::deque<Arm
     contents.bump_begun = line == "bump begin";
     return absl::OkStatus();
   }
+  if (line == kUndone) {
+    contents.is_undone = true;
+    return absl::OkStatus();
+  }
   if (line.starts_with("dead ")) {
     RemoteAddr code;
     SB_RETURN_IF_ERROR(ParseNumber(ParseFields(line), "code", code.value));
@@ -120,6 +126,14 @@ absl::Status ParseLine(std::string_view line, ArmedFields& armed, std::deque<Arm
 }
 
 constexpr std::string_view kBumpBegin = "bump begin\n";
+
+// Where a journal lies that another one may take the place of.
+std::string AsidePath(const std::string& path) {
+  static std::atomic<uint64_t> number = 0;
+  return StrCat(path, ".aside-", number++);
+}
+
+std::string DeadLine(RemoteAddr code) { return StrCat("dead code=", ToString(code), "\n"); }
 
 std::string ArmLine(const ArmedField& field) {
   return StrCat("arm code=", ToString(field.code), " field=", ToString(field.field),
@@ -146,7 +160,7 @@ std::string Journal::PathOf(const std::string& state_dir, const TargetId& target
 }
 
 absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target,
-                                        const ImageBytes& random) {
+                                        const ImageRandom& random) {
   const std::string directory = DirectoryOf(state_dir);
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoStatus(errno, StrCat("mkdir ", directory));
@@ -158,7 +172,8 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
   }
   flock(file.get(), LOCK_EX | LOCK_NB);  // Claim()
   Journal journal(std::move(file), path);
-  journal.begun_ = {.target = target, .boot_id = ReadBootId(), .random = random};
+  journal.begun_ = {
+      .target = target, .boot_id = ReadBootId(), .begun_ticks = TicksNow(), .random = random};
   absl::Status status = journal.Reserve();
   if (status.ok()) status = journal.Append(journal.Header());
   if (!status.ok()) {
@@ -172,9 +187,11 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
 }
 
 std::string Journal::Header() const {
+  const ImageRandom& random = *begun_.random;
   return StrCat(kMagic, " pid=", begun_.target.pid, " start_ticks=", begun_.target.start_ticks,
-                " boot_id=", begun_.boot_id, " random0=0x", absl::Hex((*begun_.random)[0]),
-                " random1=0x", absl::Hex((*begun_.random)[1]), "\n");
+                " boot_id=", begun_.boot_id, " begun_ticks=", begun_.begun_ticks,
+                " random_addr=", ToString(random.addr), " random0=0x", absl::Hex(random.bytes[0]),
+                " random1=0x", absl::Hex(random.bytes[1]), "\n");
 }
 
 JournalContents Journal::Contents() const {
@@ -214,6 +231,9 @@ absl::Status Journal::Append(std::string_view lines) {
 absl::Status Journal::Compact() {
   std::string text = Header();
   for (const PlacedProbe& probe : probes_) text += ProbeLine(probe);
+  const size_t dead_left_out = dead_.size() - std::min(dead_.size(), kMostDeadInShortened);
+  for (size_t i = dead_left_out; i < dead_.size(); ++i)
+    text += ArmLine(dead_[i]) + DeadLine(dead_[i].code);
   for (const auto& [key, field] : live_) text += ArmLine(field);
   if (bump_begun_) text += kBumpBegin;
   compact_at_ = std::max<uint64_t>(kCompactBytes, 2 * text.size());
@@ -269,7 +289,7 @@ absl::Status Journal::DidBump() {
 
 void Journal::Died(RemoteAddr code) {
   Forget(live_, dead_, code);
-  Append(StrCat("dead code=", ToString(code), "\n")).IgnoreError();
+  Append(DeadLine(code)).IgnoreError();
 }
 
 void Journal::Tidy() {
@@ -277,16 +297,42 @@ void Journal::Tidy() {
 }
 
 absl::Status Journal::StepAside() {
-  static std::atomic<uint64_t> number = 0;
+  if (is_aside_) return absl::OkStatus();
   std::string aside;
   do {
-    aside = StrCat(path_, ".aside-", number++);
+    aside = AsidePath(path_);
     if (link(path_.c_str(), aside.c_str()) == 0) break;
   } while (errno == EEXIST);  // what another daemon left
   if (unlink(path_.c_str()) != 0 || access(aside.c_str(), F_OK) != 0)
     return ErrnoStatus(errno, StrCat("moving ", path_, " aside"));
   path_ = aside;
+  is_aside_ = true;
   return absl::OkStatus();
+}
+
+absl::Status Journal::KeepForCopies() {
+  SB_RETURN_IF_ERROR(Append(StrCat(kUndone, "\n")));
+  return StepAside();
+}
+
+// Written anew, since whoever claimed it has it open for reading. Killed in between, two are left.
+absl::Status Journal::KeepForCopies(const std::string& path, std::string_view text) {
+  text = text.substr(0, text.find('\0'));
+  text = text.substr(0, text.rfind('\n') + 1);
+  Fd file;
+  std::string aside;
+  do {
+    aside = AsidePath(path);
+    file = Fd(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  } while (!file.valid() && errno == EEXIST);
+  if (!file.valid()) return ErrnoStatus(errno, StrCat("creating ", aside));
+  flock(file.get(), LOCK_EX | LOCK_NB);
+  Journal kept(std::move(file), aside);
+  absl::Status status = kept.Append(StrCat(text, kUndone, "\n"));
+  if (status.ok() && unlink(path.c_str()) != 0)
+    status = ErrnoStatus(errno, StrCat("removing ", path));
+  if (!status.ok()) unlink(aside.c_str());
+  return status;
 }
 
 absl::StatusOr<Fd> Journal::Claim(const std::string& path) {
@@ -337,9 +383,11 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
     SB_RETURN_IF_ERROR(ParseNumber(fields, "start_ticks", contents.target.start_ticks));
     if (const auto boot = fields.find("boot_id"); boot != fields.end())
       contents.boot_id = boot->second;
-    ImageBytes random;
-    if (ParseNumber(fields, "random0", random[0]).ok() &&
-        ParseNumber(fields, "random1", random[1]).ok())
+    ImageRandom random;
+    if (ParseNumber(fields, "begun_ticks", contents.begun_ticks).ok() &&
+        ParseNumber(fields, "random_addr", random.addr.value).ok() &&
+        ParseNumber(fields, "random0", random.bytes[0]).ok() &&
+        ParseNumber(fields, "random1", random.bytes[1]).ok())
       contents.random = random;
   }
   if (first) return absl::DataLossError("an empty journal");

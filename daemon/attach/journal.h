@@ -3,12 +3,14 @@
 // undone. Text lines, so that a person can read them; a last line without its end was never acted
 // on.
 //
-//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... random0=0x... random1=0x...
+//   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... begun_ticks=890 random_addr=0x...
+//       random0=0x... random1=0x...                                             (in one line)
 //   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
 //   dead code=0x...
 //   probe address=0x... device=2049 inode=1234 offset=0x...
 //   bump begin
 //   bump done
+//   undone
 //
 // Space for kReserveBytes more is always allocated beforehand, so that a full disk is found at
 // attach and not in a hold.
@@ -57,12 +59,15 @@ using ArmedFields = std::map<std::pair<uint64_t, uint64_t>, ArmedField>;
 struct JournalContents {
   TargetId target;
   std::string boot_id;
-  std::optional<ImageBytes> random;  // of its program's image: what it forks has the same
-  std::vector<ArmedField> fields;    // armed and not known to be dead
+  // On the clock of TargetId's, before anything was armed: what it forked earlier has no copies.
+  uint64_t begun_ticks = 0;
+  std::optional<ImageRandom> random;  // of its program's image: what it forks has the same
+  std::vector<ArmedField> fields;     // armed and not known to be dead
   // The last of those that died: what was forked before has them still.
   std::vector<ArmedField> dead;
   std::vector<PlacedProbe> probes;
   bool bump_begun = false;  // a version bump may be half done
+  bool is_undone = false;   // in the process itself: only what it forked is left to look at
   int bad_lines = 0;        // that could not be read, and were left out
 };
 
@@ -70,13 +75,13 @@ class Journal {
  public:
   static constexpr uint64_t kReserveBytes = 256 * 1024;
   // A process that makes and drops code objects all the time must not fill the disk: from this size
-  // on the file is rewritten without the dead.
+  // on the file is rewritten with no more than the last of the dead.
   static constexpr uint64_t kCompactBytes = 1024 * 1024;
 
   // Creates STATE_DIR/journal/PID-START (0600). kResourceExhausted when the disk is full,
   // kAlreadyExists when there is one already (recovery has not been possible).
   static absl::StatusOr<Journal> Create(const std::string& state_dir, const TargetId& target,
-                                        const ImageBytes& random);
+                                        const ImageRandom& random);
 
   // Returns only when the lines are in the file: then the fields may be written.
   absl::Status WillArm(const std::vector<ArmedField>& fields);
@@ -91,9 +96,12 @@ class Journal {
   // What a daemon that reads the file would find.
   JournalContents Contents() const;
 
-  // Makes room for the next journal of the process, which runs another program now: until Remove()
-  // this one lies beside it.
+  // Makes room for the next journal of the process: until Remove() this one lies beside it.
   absl::Status StepAside();
+  // The process itself is undone, and something that it forked is not yet: steps aside until then.
+  absl::Status KeepForCopies();
+  // The same for one that was left at `path`, and claimed.
+  static absl::Status KeepForCopies(const std::string& path, std::string_view text);
   // Everything is undone: removes the file.
   absl::Status Remove();
   // Keeps the file for a later recovery.
@@ -118,6 +126,7 @@ class Journal {
 
   Fd file_;
   std::string path_;
+  bool is_aside_ = false;
   JournalContents begun_;  // its first line
   ArmedFields live_;       // what a shorter journal has to say
   std::deque<ArmedField> dead_;

@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kMaxAuxvBytes = 4096;
 
+absl::StatusOr<std::optional<RemoteAddr>> AddressOfRandom(const TargetProcess& process) {
+  SB_ASSIGN_OR_RETURN(const std::string auxv, process.ReadProcFile("auxv", kMaxAuxvBytes));
+  const std::optional<uint64_t> addr = AuxiliaryValue(auxv, AT_RANDOM);
+  return addr ? std::optional(RemoteAddr{*addr}) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type) {
@@ -25,10 +31,9 @@ std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type) {
 
 absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
                                             const MemoryReader& memory) {
-  SB_ASSIGN_OR_RETURN(const std::string auxv, process.ReadProcFile("auxv", kMaxAuxvBytes));
-  const std::optional<uint64_t> addr = AuxiliaryValue(auxv, AT_RANDOM);
-  ImageRandom random{.addr = RemoteAddr{addr.value_or(0)}};
-  const auto bytes = memory.ReadValue<decltype(random.bytes)>(random.addr);
+  SB_ASSIGN_OR_RETURN(const std::optional<RemoteAddr> addr, AddressOfRandom(process));
+  ImageRandom random{.addr = addr.value_or(RemoteAddr{0})};
+  const auto bytes = memory.ReadValue<ImageBytes>(random.addr);
   if (!addr || !bytes.ok()) {
     return absl::FailedPreconditionError(
         StrCat("pid ", process.pid(),
@@ -37,6 +42,13 @@ absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
   }
   random.bytes = *bytes;
   return random;
+}
+
+bool HasImage(const TargetProcess& process, const MemoryReader& memory, const ImageRandom& image) {
+  const auto addr = AddressOfRandom(process);
+  if (!addr.ok() || *addr != image.addr) return false;
+  const auto bytes = memory.ReadValue<ImageBytes>(image.addr);
+  return bytes.ok() && *bytes == image.bytes;
 }
 
 }  // namespace sbump

@@ -17,13 +17,17 @@ using ImageBytes = std::array<uint64_t, 2>;
 
 struct ImageRandom {
   RemoteAddr addr;
-  ImageBytes bytes;
+  ImageBytes bytes{};
+
+  bool operator==(const ImageRandom&) const = default;
 };
 
 // Of the image whose memory this is. kFailedPrecondition: there is none, or the process has called
 // exec.
 absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
                                             const MemoryReader& memory);
+// Reads nothing of a process whose bytes are elsewhere: that has another image.
+bool HasImage(const TargetProcess& process, const MemoryReader& memory, const ImageRandom& image);
 
 // Its value in the text of /proc/PID/auxv (pairs of words, proc(5)).
 std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type);

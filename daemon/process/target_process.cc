@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/clock.h"
 
 namespace sbump {
 namespace {
@@ -98,6 +99,11 @@ absl::StatusOr<std::string> ReadProcFile(int proc_dirfd, const std::string& name
 }
 
 std::string ToString(const TargetId& id) { return absl::StrCat(id.pid, "@", id.start_ticks); }
+
+uint64_t TicksNow() {
+  static const uint64_t ticks_per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return ClockNs(CLOCK_BOOTTIME) / (1'000'000'000 / ticks_per_second);
+}
 
 TargetProcess::TargetProcess(TargetId id, Fd pidfd, Fd proc_dirfd)
     : id_(id), pidfd_(std::move(pidfd)), proc_dirfd_(std::move(proc_dirfd)) {}

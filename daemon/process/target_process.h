@@ -21,6 +21,8 @@ struct TargetId {
   bool operator==(const TargetId&) const = default;
 };
 std::string ToString(const TargetId& id);  // "1234@567890"
+// What a process that started just now would have as its start.
+uint64_t TicksNow();
 
 class TargetProcess {
  public:

@@ -212,8 +212,8 @@ absl::Status Attachment::ActivatePython(const std::function<void()>& then) {
 absl::Status Attachment::MakeJournal() {
   SB_RETURN_IF_ERROR(
       RecoverHeldProcess(environment_.state_dir, process_, memory_, *environment_.files));
-  ImageBytes random;
-  std::ranges::copy(programs_->control().random, random.begin());
+  ImageRandom random{.addr = RemoteAddr{programs_->control().random_addr}};
+  std::ranges::copy(programs_->control().random, random.bytes.begin());
   SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id(), random));
   return absl::OkStatus();
 }

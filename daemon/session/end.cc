@@ -83,7 +83,7 @@ DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string
   return proof;
 }
 
-// What the process forked meanwhile, and no session is on. False where something is left to do.
+// What the process forked meanwhile. False where something is left to do.
 bool Attachment::DisarmCopies(DetachProof& proof) {
   if (!journal_) return true;
   const CopiesUndone copies =
@@ -100,7 +100,7 @@ bool Attachment::DisarmCopies(DetachProof& proof) {
                                " forked could not be disarmed yet, and are tried again: ",
                                copies.first_failure.message()));
   }
-  return copies.failed == 0;
+  return copies.AllDone();
 }
 
 // Whoever attaches to the program that runs now need not wait until our links are closed: they do
@@ -127,10 +127,11 @@ DetachProof Attachment::DetachAndProve() {
   proof.links_left = links_left;
   const bool no_copies_left = DisarmCopies(proof);
   // With something left the journal stays: it is tried again later.
-  const bool clean = proof.fields_left == 0 && proof.text_bytes_changed == 0 &&
-                     proof.links_left == 0 && no_copies_left;
+  const bool clean =
+      proof.fields_left == 0 && proof.text_bytes_changed == 0 && proof.links_left == 0;
   if (journal_ && clean) {
-    if (absl::Status s = journal_->Remove(); !s.ok()) warnings_.push_back(std::string(s.message()));
+    const absl::Status status = no_copies_left ? journal_->Remove() : journal_->KeepForCopies();
+    if (!status.ok()) warnings_.push_back(std::string(status.message()));
   }
   times_.detach_ns = MonotonicNs() - begin_ns;
   if (active_since_ns_ != 0) {

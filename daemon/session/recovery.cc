@@ -25,6 +25,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
+absl::Status RecoverForked(const JournalContents& journal, InterpreterFileCache& files) {
+  const CopiesUndone copies = UndoInCopies(files, journal, nullptr);
+  SB_RETURN_IF_ERROR(copies.first_failure);
+  if (copies.held == 0) return absl::OkStatus();
+  return absl::UnavailableError(StrCat("sessions are on ", copies.held, " processes that pid ",
+                                       journal.target.pid, " forked"));
+}
+
 // nullopt: there is no such process any more. Removes the journal at `path` when all is undone:
 // while the lock is held, since a later journal of the process will have the same path.
 absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal,
@@ -36,14 +44,16 @@ absl::StatusOr<std::optional<int>> RecoverProcess(const JournalContents& journal
       absl::IsNotFound(process.status()) || (process.ok() && process->id() != journal.target);
   std::optional<TargetLock> lock;
   std::optional<int> restored;
-  if (!is_gone) {
+  if (!is_gone && journal.is_undone) {
+    restored = 0;
+  } else if (!is_gone) {
     SB_RETURN_IF_ERROR(process.status());
     SB_ASSIGN_OR_RETURN(lock, TargetLock::Acquire(process->id(), "recovery"));
     SB_ASSIGN_OR_RETURN(RemoteMemory memory,
                         RemoteMemory::Open(process->proc_dirfd(), process->pid()));
     SB_ASSIGN_OR_RETURN(restored, UndoIn(*process, memory, files, journal));
   }
-  SB_RETURN_IF_ERROR(UndoInCopies(files, journal, nullptr).first_failure);
+  SB_RETURN_IF_ERROR(RecoverForked(journal, files));
   unlink(path.c_str());
   return restored;
 }
@@ -88,6 +98,21 @@ void RecoverOne(const std::string& path, InterpreterFileCache& files, RecoveryRe
   }
 }
 
+void RetryOne(const std::string& path, InterpreterFileCache& files, bool only_copies) {
+  if (path.ends_with(".new") || path.ends_with(".broken")) return;
+  const absl::StatusOr<Fd> claim = Journal::Claim(path);
+  if (!claim.ok()) return;  // a session has it
+  absl::StatusOr<std::string> text = ReadFile(path);
+  absl::StatusOr<JournalContents> journal = text.ok() ? Journal::Parse(*text) : text.status();
+  if (!journal.ok() || (only_copies && !journal->is_undone)) return;
+  absl::StatusOr<std::optional<int>> restored = RecoverProcess(*journal, path, files);
+  if (!restored.ok()) return;
+  if (!restored->has_value()) unlink(path.c_str());
+  if (!restored->has_value() || journal->is_undone) return;
+  Log(LogLevel::kInfo, "recovered",
+      {{"pid", journal->target.pid}, {"fields_restored", **restored}});
+}
+
 }  // namespace
 
 RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files) {
@@ -103,22 +128,11 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
 }
 
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files) {
-  for (const std::string& path : Journal::List(state_dir)) {
-    if (path.ends_with(".new") || path.ends_with(".broken")) continue;
-    const absl::StatusOr<Fd> claim = Journal::Claim(path);
-    if (!claim.ok()) continue;  // a session has it
-    absl::StatusOr<std::string> text = ReadFile(path);
-    absl::StatusOr<JournalContents> journal = text.ok() ? Journal::Parse(*text) : text.status();
-    if (!journal.ok()) continue;
-    absl::StatusOr<std::optional<int>> restored = RecoverProcess(*journal, path, files);
-    if (!restored.ok()) continue;
-    if (!restored->has_value()) {
-      unlink(path.c_str());
-      continue;
-    }
-    Log(LogLevel::kInfo, "recovered",
-        {{"pid", journal->target.pid}, {"fields_restored", **restored}});
-  }
+  for (const std::string& path : Journal::List(state_dir)) RetryOne(path, files, false);
+}
+
+void RecoverCopies(const std::string& state_dir, InterpreterFileCache& files) {
+  for (const std::string& path : Journal::List(state_dir)) RetryOne(path, files, true);
 }
 
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
@@ -137,12 +151,7 @@ absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProces
                                               " says an earlier session left"));
   }
   Log(LogLevel::kInfo, "recovered", {{"pid", process.pid()}, {"fields_restored", *restored}});
-  if (const CopiesUndone copies = UndoInCopies(files, journal, nullptr); copies.failed != 0) {
-    Log(LogLevel::kError, "forked_copies_left",
-        {{"pid", process.pid()},
-         {"processes", copies.failed},
-         {"why", ToStd(copies.first_failure.message())}});
-  }
+  if (!UndoInCopies(files, journal, nullptr).AllDone()) return Journal::KeepForCopies(path, text);
   if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, StrCat("removing ", path));
   return absl::OkStatus();
 }

@@ -23,6 +23,9 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
 // yet.
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
 
+// Only for what followed processes forked while others of their session were still held.
+void RecoverCopies(const std::string& state_dir, InterpreterFileCache& files);
+
 // The same for one process, whose lock the caller holds: before a new session begins its journal.
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,
                                 RemoteMemory& memory, InterpreterFileCache& files);

@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/merge.h"
+#include "daemon/session/recovery.h"
 
 namespace sbump {
 namespace {
@@ -131,6 +132,7 @@ void Session::Finish(const absl::Status& status) {
   loop_->work.reset();
   loop_->io.restart();
   loop_->io.poll();
+  if (spec_.children) RecoverCopies(environment_.state_dir, *environment_.files);
   auto end = std::make_shared<SessionEnd>(
       MergeEnds(LatestOfEach(), status.ok() ? StopReason() : std::string(status.message())));
   end->failed = !status.ok();

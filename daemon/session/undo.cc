@@ -139,24 +139,35 @@ bool IsHeldByUs(const TargetProcess& process) {
          access(StrCat("/proc/self/task/", tracer).c_str(), F_OK) == 0;
 }
 
-// Of an image that was forked from that of the journal, with its lock; nullopt: of another one, or
-// of a process that has ended, or that a session is on.
+// Of an image that was forked from that of the journal, since that was begun. nullopt: of another
+// one, or of a process that has ended. `lock`: unless a session is on it.
 struct Copy {
   TargetProcess process;
   RemoteMemory memory;
-  TargetLock lock;
+  std::optional<TargetLock> lock;
 };
 std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
   absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-  if (!process.ok() || process->id() == journal.target || TargetLock::IsHeld(process->id()))
+  if (!process.ok() || process->id() == journal.target ||
+      process->id().start_ticks < journal.begun_ticks)
     return std::nullopt;
   absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
-  if (!memory.ok() || !HasItsOwnMemory(*process) || IsHeldByUs(*process)) return std::nullopt;
-  const absl::StatusOr<ImageRandom> random = ReadImageRandom(*process, *memory);
-  if (!random.ok() || random->bytes != journal.random) return std::nullopt;
-  absl::StatusOr<TargetLock> lock = TargetLock::Acquire(process->id(), "recovery");
-  if (!lock.ok()) return std::nullopt;
-  return Copy{*std::move(process), *std::move(memory), *std::move(lock)};
+  if (!memory.ok() || !HasItsOwnMemory(*process) || !HasImage(*process, *memory, *journal.random))
+    return std::nullopt;
+  std::optional<TargetLock> lock;
+  if (!IsHeldByUs(*process)) {
+    absl::StatusOr<TargetLock> acquired = TargetLock::Acquire(process->id(), "recovery");
+    if (acquired.ok()) lock = *std::move(acquired);
+  }
+  return Copy{*std::move(process), *std::move(memory), std::move(lock)};
+}
+
+// Only reads: what is armed may be its session's own.
+bool CarriesAny(const Copy& copy, InterpreterFileCache& files, const JournalContents& journal) {
+  const absl::StatusOr<Interpreter> interpreter = FindInterpreter(copy.process, copy.memory, files);
+  if (!interpreter.ok()) return copy.process.Alive();
+  const JournalContents armed = ForCopy(copy.memory, *interpreter, journal);
+  return armed.bump_begun || !armed.fields.empty();
 }
 
 // One look at all processes: how many copies something was taken back in.
@@ -170,6 +181,10 @@ int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal
     std::optional<Copy> copy = OpenCopy(pid, journal);
     if (!copy) continue;
     done.insert(pid);
+    if (!copy->lock) {
+      undone.held += CarriesAny(*copy, files, journal) ? 1 : 0;
+      continue;
+    }
     if (MonotonicNs() > give_up_ns) {
       ++undone.failed;
       undone.first_failure.Update(absl::DeadlineExceededError(

@@ -15,13 +15,18 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
 
 // In all other processes with that image: forked, perhaps by one that was forked, and not executed
 // since (image_random.h). Call it when the journal's own process is undone, so that it forks no
-// more of them. Processes that sessions are on are theirs. `original`, where it still has
-// that image, spares a closer look at what runs another program; else null.
+// more of them. `original`, where it still has that image, spares a closer look at what runs
+// another program; else null.
 struct CopiesUndone {
   int processes = 0;  // in which something was armed still
   int fields = 0;
+  // Left alone, because a session is on them; what that does not know of is armed when it has
+  // ended. The journal is to be kept for these, too.
+  int held = 0;
   int failed = 0;
   absl::Status first_failure;  // names the process
+
+  bool AllDone() const { return held == 0 && failed == 0; }
 };
 CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
                           const TargetProcess* original);

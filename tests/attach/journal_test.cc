@@ -27,7 +27,8 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 constexpr TargetId kTarget{.pid = 1234, .start_ticks = 567};
-constexpr ImageBytes kRandom{0x0123456789abcdef, std::numeric_limits<uint64_t>::max()};
+constexpr ImageRandom kRandom{.addr = {0x7ffc00001000},
+                              .bytes = {0x0123456789abcdef, std::numeric_limits<uint64_t>::max()}};
 constexpr char kHeader[] = "sbump-journal 1 pid=1234 start_ticks=567 boot_id=b00t\n";
 
 ArmedField Field(uint64_t code) {
@@ -67,6 +68,7 @@ class JournalTest : public testing::Test {
 };
 
 TEST_F(JournalTest, WhatIsWrittenIsRead) {
+  const uint64_t before_ticks = TicksNow();
   auto journal = Create();
   ASSERT_TRUE(journal.ok()) << journal.status();
   const ArmedField flag{.code = {0x7f0000001000},
@@ -82,6 +84,9 @@ TEST_F(JournalTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(contents.boot_id, ReadBootId());
   EXPECT_FALSE(contents.boot_id.empty());
   EXPECT_EQ(contents.random, kRandom);
+  EXPECT_GE(contents.begun_ticks, before_ticks);
+  EXPECT_LE(contents.begun_ticks, TicksNow());
+  EXPECT_FALSE(contents.is_undone);
   EXPECT_THAT(contents.fields, UnorderedElementsAre(Field(0x1000), Field(0x2000), flag));
   EXPECT_FALSE(contents.bump_begun);
 }
@@ -96,7 +101,9 @@ TEST_F(JournalTest, ItsContentsAreWhatWouldBeRead) {
   EXPECT_EQ(contents.target, read.target);
   EXPECT_EQ(contents.boot_id, read.boot_id);
   EXPECT_EQ(contents.random, read.random);
+  EXPECT_EQ(contents.begun_ticks, read.begun_ticks);
   EXPECT_EQ(contents.fields, read.fields);
+  EXPECT_EQ(contents.dead, read.dead);
   EXPECT_EQ(contents.probes, read.probes);
   EXPECT_EQ(contents.bump_begun, read.bump_begun);
 }
@@ -239,6 +246,66 @@ TEST_F(JournalTest, StepsAsideForTheNextOneOfItsProcess) {
   EXPECT_NE(second->path(), first->path());
   ASSERT_TRUE(first->Remove().ok());
   EXPECT_THAT(Journal::List(state_dir()), UnorderedElementsAre(second->path(), third->path()));
+}
+
+// What was forked before they died has them still.
+TEST_F(JournalTest, TheDeadStayThroughAShorterJournal) {
+  auto journal = Create();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
+  journal->Died({0x1000});
+  while (std::filesystem::file_size(journal->path()) < 2 * Journal::kCompactBytes) {
+    ASSERT_TRUE(journal->WillArm(std::vector<ArmedField>(1000, Field(0x2000))).ok());
+  }
+  journal->Tidy();
+  EXPECT_LT(std::filesystem::file_size(journal->path()), Journal::kCompactBytes);
+  EXPECT_THAT(Reread(*journal).fields, ElementsAre(Field(0x2000)));
+  EXPECT_THAT(Reread(*journal).dead, ElementsAre(Field(0x1000)));
+}
+
+TEST_F(JournalTest, IsKeptForWhatItsProcessForked) {
+  auto first = Create();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->WillArm({Field(0x1000)}).ok());
+  ASSERT_TRUE(first->KeepForCopies().ok());
+  EXPECT_TRUE(Reread(*first).is_undone);
+  EXPECT_THAT(Reread(*first).fields, ElementsAre(Field(0x1000)));
+  EXPECT_THAT(Journal::List(state_dir()), ElementsAre(first->path()));
+  EXPECT_TRUE(Create().ok());
+}
+
+// One that stepped aside when its process executed stays where it is.
+TEST_F(JournalTest, IsKeptWhereItLiesBesideAnother) {
+  auto first = Create();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(first->StepAside().ok());
+  const std::string path = first->path();
+  ASSERT_TRUE(first->KeepForCopies().ok());
+  EXPECT_EQ(first->path(), path);
+  EXPECT_TRUE(Reread(*first).is_undone);
+}
+
+TEST_F(JournalTest, OneThatWasLeftIsKeptForWhatItsProcessForked) {
+  std::string path, text;
+  {
+    auto left = Create();
+    ASSERT_TRUE(left.ok()) << left.status();
+    ASSERT_TRUE(left->WillArm({Field(0x1000)}).ok());
+    path = left->path();
+    text = TextOf(path);
+    text.replace(text.find('\0'), 8, "arm code");  // it was killed as it wrote that
+  }
+  ASSERT_TRUE(Journal::KeepForCopies(path, text).ok());
+  const std::vector<std::string> paths = Journal::List(state_dir());
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_NE(paths[0], path);
+  const auto kept = Journal::Parse(TextOf(paths[0]));
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->is_undone);
+  EXPECT_EQ(kept->random, kRandom);
+  EXPECT_EQ(kept->bad_lines, 0);
+  EXPECT_THAT(kept->fields, ElementsAre(Field(0x1000)));
+  EXPECT_TRUE(Create().ok());
 }
 
 TEST_F(JournalTest, ASecondOneForTheSameProcessIsRefused) {

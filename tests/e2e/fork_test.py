@@ -156,6 +156,42 @@ class CopiesTest(Case):
         self.assert_nothing_left(target, again)
         self.assert_copies_work_disarmed(target)
 
+    def hold_a_copy(self, python, daemon):
+        """Of two copies one is another session's when the parent's ends: target, the copy's pid, its session."""
+        target, session = self.start_copies(python, daemon)
+        held, other = target.ask("order", 0)
+        of_copy = self.attach(int(held), "--target", "*/protocol.py:*", daemon=daemon)
+        self.assert_clean_proof(session.finish())
+        armed = target.ask("armed_workers")
+        self.assertIn("/workers.py:", str(armed[held]))
+        self.assertEqual(armed[other], [])
+        kept, = [name for name in daemon.journals() if name.startswith("%d-" % target.pid)]
+        self.assertIn(".aside-", kept)
+        return target, held, of_copy
+
+    @each_mechanism
+    def test_of_another_session(self, python):
+        daemon = self.start_daemon(state_dir=self.scratch + "/state")
+        target, held, of_copy = self.hold_a_copy(python, daemon)
+        # Meanwhile the parent is free.
+        self.assert_clean_proof(self.attach(target, "--target", "*/workers.py:*", daemon=daemon).finish())
+        self.assert_clean_proof(of_copy.finish())
+        self.eventually(lambda: not daemon.journals(), 15, "looked at again")
+        self.assertIn("event=forked_copy_disarmed pid=%s" % held, daemon.log)
+        self.assert_nothing_left(target, daemon)
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_of_another_session_after_a_kill(self, python):
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        target, held, _ = self.hold_a_copy(python, daemon)
+        daemon.kill()
+        again = self.start_daemon(state_dir=state_dir)
+        self.assertEqual(again.journals(), [])
+        self.assert_nothing_left(target, again)
+        self.assert_copies_work_disarmed(target)
+
     def start_parent(self, python, then, daemon=None):
         """Armed, and about to fork: its Popen, and the session."""
         parent = subprocess.Popen([python.path, self.write("forks_one.py", FORKS_ONE), self.scratch + "/armed", then],

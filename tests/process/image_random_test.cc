@@ -52,6 +52,25 @@ TEST(ImageRandomTest, IsWhatTheKernelGave) {
             0);
 }
 
+TEST(ImageRandomTest, AFork) {
+  const Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto memory = RemoteMemory::Open(process->proc_dirfd(), process->pid());
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  ImageRandom image{.addr = RemoteAddr{getauxval(AT_RANDOM)}};
+  std::memcpy(image.bytes.data(), reinterpret_cast<void*>(getauxval(AT_RANDOM)), 16);
+  EXPECT_TRUE(HasImage(*process, *memory, image));
+  ImageRandom other = image;
+  other.bytes[1] ^= 1;
+  EXPECT_FALSE(HasImage(*process, *memory, other));
+  // The same bytes at another place.
+  static ImageBytes copy;
+  copy = image.bytes;
+  other = {.addr = RemoteAddr{reinterpret_cast<uint64_t>(&copy)}, .bytes = image.bytes};
+  EXPECT_FALSE(HasImage(*process, *memory, other));
+}
+
 TEST(ImageRandomTest, DiffersAfterAnExec) {
   auto& may_execute = SharedWithChildren<std::atomic<bool>>();
   Child child([&] {

@@ -34,6 +34,17 @@ TEST(ProcStatTest, AShortOrStrangeLineIsAnError) {
   }
 }
 
+TEST(TargetProcessTest, TicksAreOnTheClockOfItsStart) {
+  const uint64_t before = TicksNow();
+  const Child child([] { pause(); });
+  const uint64_t after = TicksNow();
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_GE(process->id().start_ticks, before);
+  EXPECT_LE(process->id().start_ticks, after);
+  EXPECT_GT(before, 0u);
+}
+
 TEST(TargetProcessTest, KnowsAChildUntilItEnds) {
   Child child([] { pause(); });
   const auto process = TargetProcess::Open(child.pid());

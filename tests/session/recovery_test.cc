@@ -50,6 +50,18 @@ TEST_F(RecoveryTest, AProcessThatEnded) {
   EXPECT_FALSE(Exists("1-1"));
 }
 
+TEST_F(RecoveryTest, OneThatIsKeptForWhatItsProcessForked) {
+  Child child([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  ASSERT_TRUE(process.ok());
+  const std::string header = Header(child.pid(), process->id().start_ticks, ReadBootId());
+  Put("1-1", header);
+  Put("1-1.aside-0", header + "undone\n");
+  RecoverCopies(state_dir_, files_);
+  EXPECT_TRUE(Exists("1-1"));
+  EXPECT_FALSE(Exists("1-1.aside-0"));
+}
+
 TEST_F(RecoveryTest, AProcessOfAnotherBoot) {
   Child child([] { pause(); });
   const auto process = TargetProcess::Open(child.pid());
