@@ -20,7 +20,7 @@ class Judge:
     def __init__(self, world):
         self.world = world
         self.findings = []
-        self.breakpoints_left = self.copies_left = 0
+        self.breakpoints_left = 0
 
     def after_death(self, keepers, keeper_was_killed):
         """The daemon is dead and no other has come."""
@@ -82,12 +82,9 @@ class Judge:
             self._holds(lambda: not trace(pid), lambda: "%s: %s" % (trace.__name__, trace(pid)))
         # What else is marked in it was marked by CPython's own tools, in a thread of its parent.
         armed = [name for name in said["armed"] if any(part in name for part in NAMED)]
-        if armed and world.died_after_target():
-            self.copies_left += 1  # known, and in docs/reliability.md
-        elif armed:
+        if armed:
             self._find("armed still: %s" % armed)
-        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"],
-                    ARMED_NS if armed and world.python.version >= (3, 12) else 0)
+        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"], 0)
         status = world.target.ask("end_lodger", seconds=ANSWER_SECONDS)
         if status != 0:
             self._find("it ended with status %d" % status)

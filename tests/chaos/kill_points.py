@@ -123,7 +123,6 @@ class KillPoints:
                 judge.turmoil()
             judge.after_return()
             self.ledger.breakpoints_left += judge.breakpoints_left
-            self.ledger.copies_left += judge.copies_left
         return died_in is not None
 
     def begin_session(self, begin, *strace_options):
@@ -169,7 +168,6 @@ class KillPoints:
             if world.is_daemon_alive():
                 world.daemon.stop(SECONDS)
                 return None, keepers, False
-        world.note_death()
         both = self.kill_keepers_too(keepers)
         world.tracer and world.tracer.wait(SECONDS)
         died_in = strace_log.phase_of_death(self.log, begin, call, number) or phase
@@ -184,7 +182,6 @@ class KillPoints:
         world.start_session(self.kind, "--delay", "2ms")
         self.until_active_or_over()
         time.sleep(self.chance.uniform(0, 0.05))
-        world.note_death()
         world.daemon.child.process.kill()
         both = self.kill_keepers_too(keepers)
         world.daemon.child.wait(SECONDS)

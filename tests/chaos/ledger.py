@@ -16,7 +16,6 @@ class Ledger:
         self.distinct = collections.defaultdict(set)
         self.both = 0                        # daemon and keeper of the probes
         self.breakpoints_left = 0            # of those
-        self.copies_left = 0                 # forked processes that stayed armed, of targets that were disarmed
         self.never_met = 0
         self.upheavals = collections.Counter()
         self.upheavals_of_kind = collections.Counter()
@@ -57,9 +56,8 @@ class Ledger:
 
     def summary(self):
         return "%s: %d steps in %.1f min; killed at %d points (%s; with its keeper: %d, of which the kernel left a " \
-            "breakpoint: %d; forked processes left armed: %d; never met: %d); upheavals: %s; harm: %d" % (
+            "breakpoint: %d; never met: %d); upheavals: %s; harm: %d" % (
                 self.python.name, self.steps, self.minutes, sum(self.kills.values()),
                 ", ".join("%s %d" % pair for pair in self.kills.items()), self.both, self.breakpoints_left,
-                self.copies_left,
                 self.never_met, ", ".join("%s %d" % pair for pair in self.upheavals.items()) or "none",
                 len(self.findings))

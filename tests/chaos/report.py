@@ -17,7 +17,6 @@ def markdown(ledgers, seed):
         ("**all points**", lambda one: sum(one.kills.values()))] + kinds + [
         ("with the keeper of the probes, or that alone", lambda one: one.both),
         ("of these: the kernel left a breakpoint, the next daemon took it", lambda one: one.breakpoints_left),
-        ("a forked process stayed armed, its parent being disarmed already", lambda one: one.copies_left),
         ("**harm found**", lambda one: sum(name.startswith("kill in ") for _, name, _ in one.findings))])
     names = sorted({name for ledger in ledgers for name in ledger.upheavals})
     lines += [""] + _table("sessions with", ledgers, [

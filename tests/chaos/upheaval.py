@@ -39,7 +39,6 @@ class Upheaval:
                     move()
             end()
             self.come_to_rest()
-        self.ledger.copies_left += self.judge.copies_left
 
     def begin(self):
         session = self.world.start_session(self.kind, "--delay", self.chance.choice(["0", "1us", "50us", "1ms"]),
@@ -149,7 +148,6 @@ class Upheaval:
     def die(self, how, keeper_too):
         time.sleep(self.chance.uniform(0, 0.3))
         keepers = self.world.keepers()
-        self.world.note_death()
         how(keepers)
         self.world.daemon.child.wait(SECONDS)
         self.judge.turmoil()

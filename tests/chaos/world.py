@@ -28,7 +28,6 @@ class World:
         self.directory = directory
         self.disk = faults.SmallDisk(directory + "/disk", 8192)
         self.tracer = self.session = self.target = self.daemon = self.twin = None
-        self.journals_at_death = None  # of the last session's daemon; None: it was not killed
         self.start_twin()
         self.start_target()
         self.start_daemon()
@@ -57,17 +56,7 @@ class World:
     def start_session(self, kind, *arguments):
         self.session = Session(self.daemon, "--pid", self.target.pid, *KINDS[kind], *TARGETS, "--max-stop", "5s",
                                *arguments)
-        self.journals_at_death = None
         return self.session
-
-    def note_death(self):
-        """The daemon is dead, or is killed now."""
-        self.journals_at_death = self.daemon.journals()
-
-    def died_after_target(self):
-        """The daemon had disarmed the target already, and was killed before it was done with what that had forked."""
-        journals = self.journals_at_death
-        return journals is not None and not any(name.startswith("%d-" % self.target.pid) for name in journals)
 
     def trace(self, log, *options):
         self.tracer = faults.strace(self.daemon, log, *options)
