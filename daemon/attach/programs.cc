@@ -17,6 +17,7 @@
 #include "bpf/frame_entry.skel.h"
 #include "daemon/attach/kernel_features.h"
 #include "daemon/attach/kernel_types.h"
+#include "daemon/attach/own_stack.h"
 #include "daemon/attach/slot_chunks.h"
 #include "daemon/attach/uprobe_link.h"
 #include "daemon/base/log.h"
@@ -153,6 +154,14 @@ struct Programs::Impl {
     }
   }
 
+  absl::Status CheckStacks() const {
+    bpf_program* program;
+    bpf_object__for_each_program(program, skeleton->obj) {
+      if (const int fd = bpf_program__fd(program); fd >= 0) SB_RETURN_IF_ERROR(CheckOwnStack(fd));
+    }
+    return absl::OkStatus();
+  }
+
   bool UsesMulti(ProgramKind kind) const {
     const bool stays_clean_in_children = (kind == ProgramKind::kHit && !set.children_too) ||
                                          kind == ProgramKind::kCalibrate ||
@@ -221,6 +230,7 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);
+  SB_RETURN_IF_ERROR(impl->CheckStacks());
   impl->slots.emplace(bpf_map__fd(impl->skeleton->maps.slot_chunks));
   SB_RETURN_IF_ERROR(impl->OpenRings());
   return std::unique_ptr<Programs>(new Programs(std::move(impl)));
