@@ -192,6 +192,35 @@ class CopiesTest(Case):
         self.assert_nothing_left(target, again)
         self.assert_copies_work_disarmed(target)
 
+    @each_mechanism
+    def test_what_shares_the_memory_of_a_copy(self, python):
+        """A vfork that has not executed yet is no copy: what is armed there is its parent's."""
+        target, session = self.start_copies(python, self.daemon)
+        self.assertEqual(target.ask("dismiss"), [0] * 2)
+        target.ask("work", 10)
+        copy, = target.ask("hire", "fork", 1)
+        of_copy = self.attach(copy, "--target", "*/workers.py:step")
+        fifo = self.scratch + "/fifo"
+        os.mkfifo(fifo)
+        target.ask("begin_spawn", fifo)
+        self.eventually(lambda: traces.children(copy), 10, "a vfork")
+        try:
+            self.assert_clean_proof(session.finish())
+            sharing, = traces.children(copy)
+            self.assertEqual(os.readlink("/proc/%d/exe" % sharing), os.readlink("/proc/%d/exe" % copy), "executed already")
+        finally:
+            open(fifo, "w", encoding="utf-8").close()
+        self.assertEqual(target.ask("end_spawn"), 0)
+        self.assertEqual(target.ask("order", N), {str(copy): [ANSWER, 3010 + N]})
+        last = of_copy.finish()
+        self.assertEqual(calls_by_name(last), {"step": N})
+        self.assert_clean_proof(last)
+        self.eventually(lambda: not self.daemon.journals(), 15, "looked at again")
+        self.assertEqual(target.ask("armed_workers"), {str(copy): []})
+        self.assertEqual(target.ask("dismiss"), [0])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def start_parent(self, python, then, daemon=None):
         """Armed, and about to fork: its Popen, and the session."""
         parent = subprocess.Popen([python.path, self.write("forks_one.py", FORKS_ONE), self.scratch + "/armed", then],

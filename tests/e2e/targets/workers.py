@@ -30,8 +30,23 @@ def worker(read, write):
         answers.write(json.dumps(os.getpid()) + "\n")
         answers.flush()
         for line in orders:
-            answers.write(json.dumps(armed_code() if line == "armed\n" else [work(int(line)), calls]) + "\n")
+            answers.write(json.dumps(obey(*line.split())) + "\n")
             answers.flush()
+
+
+def obey(order, *details):
+    if order == "armed":
+        return armed_code()
+    if order == "spawn":
+        return spawn(*details)
+    return [work(int(order)), calls]
+
+
+def spawn(path):
+    """Its status. Until `path`, a FIFO, is opened for writing, it has this process's memory, and all of this waits (vfork)."""
+    child = os.posix_spawn(sys.executable, [sys.executable, "-c", ""], os.environ,
+                           file_actions=[(os.POSIX_SPAWN_OPEN, 0, path, os.O_RDONLY, 0)])
+    return os.waitpid(child, 0)[1]
 
 
 class Worker:
@@ -48,9 +63,15 @@ class Worker:
         workers.append(self)
         return self.pid
 
-    def ask(self, order):
+    def tell(self, order):
         os.write(self._to, str(order).encode() + b"\n")
+
+    def answer(self):
         return json.loads(self._from.readline())
+
+    def ask(self, order):
+        self.tell(order)
+        return self.answer()
 
     def end(self):
         os.close(self._to)
@@ -145,6 +166,14 @@ def armed_workers():
     return {str(one.pid): one.ask("armed") for one in workers}
 
 
+def begin_spawn(path):
+    workers[0].tell("spawn " + path)
+
+
+def end_spawn():
+    return workers[0].answer()
+
+
 def dismiss():
     statuses = [one.end() for one in workers]
     workers.clear()
@@ -172,4 +201,4 @@ if __name__ == "__main__":
     else:
         serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
                "armed_workers": armed_workers, "dismiss": dismiss, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
-               "calls": lambda: calls})
+               "begin_spawn": begin_spawn, "end_spawn": end_spawn, "calls": lambda: calls})
