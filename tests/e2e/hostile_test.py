@@ -234,8 +234,8 @@ def _spoilt(honest, chance):
 
 @unittest.skipUnless(silent_fs.is_possible(), "needs " + silent_fs.DEVICE)
 class SilentMemoryTest(HostileCase):
-    """Pages and files that never come, from a FUSE server that does not answer. userfaultfd would do the same, and is
-    not tried: it can hang the machine."""
+    """Pages and files that never come, from a FUSE server that does not answer. (userfaultfd, which could hang the
+    machine: tests/kernels.)"""
 
     def setUp(self):
         super().setUp()

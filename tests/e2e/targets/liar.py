@@ -3,9 +3,11 @@
 It takes no further step that could meet its lies: no garbage collection, no call of what it spoilt.
 """
 import ctypes
+import fcntl
 import gc
 import mmap
 import os
+import struct
 import sys
 import threading
 import time
@@ -14,6 +16,8 @@ from protocol import serve
 
 POINTER = 8
 GC_HEAD = 16
+# x86-64; include/uapi/linux/userfaultfd.h
+USERFAULTFD, UFFD_API, UFFDIO_API, UFFDIO_REGISTER, MODE_MISSING = 323, 0xAA, 0xC018AA3F, 0xC020AA00, 1
 kept = []
 stop = False
 
@@ -135,6 +139,22 @@ def silent_page(path):
     word(place).value = address
 
 
+def unanswered_page():
+    """A name in a page that whoever touches it is to get from here (userfaultfd(2)), and never does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    size, anonymous = 1 << 16, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, anonymous, -1, 0)
+    assert address != ctypes.c_void_p(-1).value
+    fd = libc.syscall(USERFAULTFD, os.O_CLOEXEC | os.O_NONBLOCK)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    for request, *fields in ((UFFDIO_API, UFFD_API, 0, 0), (UFFDIO_REGISTER, address, size, MODE_MISSING, 0)):
+        fcntl.ioctl(fd, request, struct.pack("%dQ" % len(fields), *fields))
+    kept.append(fd)
+    _, place = spoilt(0)
+    word(place).value = address
+
+
 def silent_library(path):
     """A library whose file never answers, by a name that is looked at."""
     fd = os.open(path, os.O_RDONLY)
@@ -165,4 +185,4 @@ def leave():
 if __name__ == "__main__":
     serve({name: globals()[name] for name in (
         "call", "loops", "wild_pointers", "huge_sizes", "long_names", "consts_lead_back", "changes", "forged_offsets",
-        "forged_cookie", "silent_page", "silent_library", "many_maps", "leave")})
+        "forged_cookie", "silent_page", "unanswered_page", "silent_library", "many_maps", "leave")})

@@ -24,6 +24,7 @@ MS = 1_000_000
 WATCHDOG_SECONDS = 400
 ACTIVE_SECONDS, END_SECONDS = 60, 60
 ATTEMPTS = 6
+STEP = ["--target", "*/liar.py:step"]
 KERNEL_STATE = 13  # the client's exit status where the kernel does not allow it
 
 
@@ -161,6 +162,26 @@ class Works(KernelCase):
         self.assertGreater(times["own"], 500 * MS)
         self.assertLess(times["child"], 250 * MS)
         self.assert_ends_well(target)
+
+    def test_userfaultfd(self):
+        """A page that its process never fills is told from a broken one by nobody, and holds nobody up. Not for a real
+        machine: what did wait for it could hang that."""
+        neighbour = self.start_target(script="steady.py")
+        liar = self.start_target(script="liar.py")
+        liar.ask("unanswered_page")
+
+        def attempt():
+            session = self.begin(neighbour, "--target", "*steady.py:step")
+            for command in (["doctor"], ["match", *STEP], ["attach", *STEP, "--duration", "1s", "--max-stop", "10s"]):
+                answer = self.daemon.ctl(command[0], "--pid", liar.pid, *command[1:], seconds=END_SECONDS)
+                self.assertEqual(answer.code, 0, answer)
+            neighbour.ask("call", "step", 10)
+            return self.end(session, neighbour)
+
+        self.assertEqual(calls_by_name(self.until_none_was_late(attempt)), {"step": 10})
+        self.assertEqual(traces.stuck_threads(self.daemon.pid), [])
+        self.assert_nothing_left(liar)
+        self.assertEqual(liar.ask("call", 100), 5050)
 
     def test_killed_in_a_dose(self):
         """A process of several threads that is killed while it is delayed ends at once."""
