@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <mutex>
 #include <vector>
@@ -15,6 +17,7 @@ namespace sbump {
 namespace {
 
 using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
 
 constexpr auto kPatience = std::chrono::seconds(10);
 
@@ -77,6 +80,30 @@ TEST(ProcessEventsTest, EachIsDrainedByItself) {
   events.RemoveFollower(follower.number());
   EXPECT_THAT(idle.ToldWhenDrained(), ElementsAreArray(std::vector<pid_t>{}));
   events.RemoveFollower(idle.number());
+}
+
+// The last one that goes ends the thread that tells, which may be about to wait just then.
+TEST(ProcessEventsTest, FollowersComeAndGoWhileTheyAreDrained) {
+  ProcessEvents events;
+  std::atomic<int> rounds = 0;
+  const auto come_and_go = [&] {
+    for (int round = 0; round < 40; ++round) {
+      Follower follower(events);
+      events.Drain(follower.number(), [] {});
+      if (round % 2 == 0) {
+        EXPECT_THAT(follower.ToldWhenDrained(), IsEmpty());
+      }
+      events.RemoveFollower(follower.number());
+      ++rounds;
+    }
+  };
+  std::vector<std::future<void>> threads;
+  for (int i = 0; i < 3; ++i) threads.push_back(std::async(std::launch::async, come_and_go));
+  for (const auto& thread : threads) {
+    // Else its end would be waited for, too.
+    if (thread.wait_for(6 * kPatience) != std::future_status::ready) std::abort();
+  }
+  EXPECT_EQ(rounds, 120);
 }
 
 }  // namespace
