@@ -1,11 +1,13 @@
 #include "daemon/gate/admission.h"
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/gate/facts.h"
 #include "daemon/gate/gate.h"
+#include "daemon/process/process_facts.h"
 
 namespace sbump {
 namespace {
@@ -118,7 +120,8 @@ Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)
       on_(spec.on),
       children_(spec.children),
       ttl_ns_(spec.ttl_ns),
-      max_stop_ns_(spec.max_stop_ns) {}
+      max_stop_ns_(spec.max_stop_ns),
+      changed_by_(caller_) {}
 
 std::string Admission::session_id() const {
   std::lock_guard lock(mutex_);
@@ -127,7 +130,19 @@ std::string Admission::session_id() const {
 
 std::vector<TargetFacts> Admission::targets() const {
   std::lock_guard lock(mutex_);
-  return targets_;
+  return FactsOfAll();
+}
+
+std::vector<TargetFacts> Admission::FactsOfAll() const {
+  std::vector<TargetFacts> all;
+  for (const Recorded& target : targets_) all.push_back(target.facts);
+  return all;
+}
+
+Admission::Recorded* Admission::Find(const TargetFacts& facts) {
+  const auto found = std::find_if(targets_.begin(), targets_.end(),
+                                  [&](const Recorded& target) { return target.facts == facts; });
+  return found == targets_.end() ? nullptr : &*found;
 }
 
 void Admission::Began(const std::shared_ptr<Session>& session) {
@@ -160,17 +175,50 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
                               .ttl_ns = ttl_ns_,
                               .max_stop_ns = max_stop_ns_};
   SB_RETURN_IF_ERROR(gate_.Allow(caller_, request, session_id));
+  bool is_known = false;
   {
     // A program that was just executed is tried again until it has an interpreter: one record.
     std::lock_guard lock(mutex_);
-    if (std::find(targets_.begin(), targets_.end(), facts) != targets_.end())
-      return absl::OkStatus();
+    const Recorded* known = Find(facts);
+    if (known != nullptr && known->rules == rules) return absl::OkStatus();
+    is_known = known != nullptr;
   }
-  SB_RETURN_IF_ERROR(gate_.Record(AttachOf(facts, session_id, rules)));
+  SB_RETURN_IF_ERROR(gate_.Record(is_known ? UpdateOf(facts, session_id, rules)
+                                           : AttachOf(facts, session_id, rules)));
   std::lock_guard lock(mutex_);
   session_id_ = session_id;
-  targets_.push_back(std::move(facts));
+  if (Recorded* known = Find(facts); known != nullptr)
+    known->rules = rules;
+  else
+    targets_.push_back({std::move(facts), rules});
   return absl::OkStatus();
+}
+
+absl::Status Admission::NoteUpdate(const Caller& caller, const TargetRules& after) {
+  {
+    std::lock_guard lock(mutex_);
+    changed_by_ = caller;
+  }
+  std::map<pid_t, TargetFacts> latest;  // after an exec a process is there twice
+  for (TargetFacts& target : targets()) latest[target.pid] = std::move(target);
+  for (const auto& [pid, target] : latest) {
+    if (!IsRunning(pid)) continue;
+    SB_RETURN_IF_ERROR(gate_.Record(UpdateOf(target, session_id(), after)));
+    std::lock_guard lock(mutex_);
+    if (Recorded* known = Find(target); known != nullptr) known->rules = after;
+  }
+  return absl::OkStatus();
+}
+
+AuditRecord Admission::UpdateOf(const TargetFacts& facts, const std::string& session_id,
+                                const TargetRules& rules) const {
+  AuditRecord record{.event = "update", .session = session_id, .target = facts};
+  {
+    std::lock_guard lock(mutex_);
+    record.caller = changed_by_;
+  }
+  RecordRules(rules, record);
+  return record;
 }
 
 AuditRecord Admission::AttachOf(const TargetFacts& facts, const std::string& session_id,
@@ -236,19 +284,21 @@ void Admission::Ended(const absl::Status& status) {
     std::lock_guard lock(mutex_);
     if (snapshot_ != nullptr && snapshot_->end != nullptr) reason = snapshot_->end->reason;
     // Before a process was authorised there is nothing to record: the refusal has been.
-    for (size_t i = 0; i < targets_.size(); ++i) records.push_back(EndOf(i, reason, status.ok()));
+    const std::vector<TargetFacts> all = FactsOfAll();
+    for (size_t i = 0; i < all.size(); ++i) records.push_back(EndOf(all, i, reason, status.ok()));
   }
   gate_.meters_.CountEnd(KindOfEnd(status, reason));
   for (const AuditRecord& record : records) gate_.Record(record).IgnoreError();
 }
 
-AuditRecord Admission::EndOf(size_t i, const std::string& reason, bool attached) const {
+AuditRecord Admission::EndOf(const std::vector<TargetFacts>& all, size_t i,
+                             const std::string& reason, bool attached) const {
   AuditRecord record{.event = "end",
                      .caller = caller_,
                      .session = session_id_,
-                     .target = targets_[i],
+                     .target = all[i],
                      .reason = reason};
-  const Snapshot* process = snapshot_ == nullptr ? nullptr : SnapshotOf(*snapshot_, targets_, i);
+  const Snapshot* process = snapshot_ == nullptr ? nullptr : SnapshotOf(*snapshot_, all, i);
   if (process == nullptr) return record;
   record.totals = TotalsOf(*process);
   record.delay_ns = process->delay_ns;

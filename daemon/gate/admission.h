@@ -40,13 +40,27 @@ class Admission : public std::enable_shared_from_this<Admission> {
  private:
   friend class Gate;
 
-  // May the session touch this process? Called when it is open.
+  // A process, and the rules that were last recorded for it.
+  struct Recorded {
+    TargetFacts facts;
+    TargetRules rules;
+  };
+
+  // May the session touch this process? Called when it is open, and before each change in it: what
+  // came while a change was on its way is recorded with the old rules, and then with the new ones.
   absl::Status OnTarget(const TargetProcess& process, const std::string& session_id,
                         const TargetRules& rules);
+  // For each of its processes that run.
+  absl::Status NoteUpdate(const Caller& caller, const TargetRules& after);
   AuditRecord AttachOf(const TargetFacts& facts, const std::string& session_id,
                        const TargetRules& rules) const;
-  // Holding mutex_: of targets_[i].
-  AuditRecord EndOf(size_t i, const std::string& reason, bool attached) const;
+  AuditRecord UpdateOf(const TargetFacts& facts, const std::string& session_id,
+                       const TargetRules& rules) const;
+  // Holding mutex_.
+  Recorded* Find(const TargetFacts& facts);
+  std::vector<TargetFacts> FactsOfAll() const;
+  AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
+                    bool attached) const;
   void Stop(const std::string& reason);
   void JudgeDuty();
   // The largest dose in force.
@@ -62,10 +76,11 @@ class Admission : public std::enable_shared_from_this<Admission> {
   const uint64_t max_stop_ns_;
 
   mutable std::mutex mutex_;
-  std::string session_id_;            // guarded by mutex_
-  std::weak_ptr<Session> session_;    // guarded by mutex_
-  std::string stop_reason_;           // guarded by mutex_: from before session_ was known
-  std::vector<TargetFacts> targets_;  // guarded by mutex_
+  std::string session_id_;          // guarded by mutex_
+  std::weak_ptr<Session> session_;  // guarded by mutex_
+  std::string stop_reason_;         // guarded by mutex_: from before session_ was known
+  std::vector<Recorded> targets_;   // guarded by mutex_
+  Caller changed_by_;               // guarded by mutex_: whoever made the last change
   std::shared_ptr<const SessionSnapshot> snapshot_;  // guarded by mutex_
   SessionSums counted_;                              // guarded by mutex_
   RateMeter duty_;                                   // guarded by mutex_

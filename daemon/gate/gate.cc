@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/gate/facts.h"
 #include "daemon/policy/policy_file.h"
-#include "daemon/process/process_facts.h"
 
 namespace sbump {
 namespace {
@@ -148,18 +146,11 @@ absl::Status Gate::Record(const AuditRecord& record) {
 
 absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_id,
                               const TargetRules& after) {
+  const std::shared_ptr<Admission> admission = Find(session_id);
+  if (admission != nullptr) return admission->NoteUpdate(caller, after);
   AuditRecord record{.event = "update", .caller = caller, .session = session_id};
   RecordRules(after, record);
-  const std::shared_ptr<Admission> admission = Find(session_id);
-  if (admission == nullptr) return Record(record);
-  std::map<pid_t, TargetFacts> latest;  // after an exec a process is there twice
-  for (TargetFacts& target : admission->targets()) latest[target.pid] = std::move(target);
-  for (auto& [pid, target] : latest) {
-    if (!IsRunning(pid)) continue;
-    record.target = std::move(target);
-    SB_RETURN_IF_ERROR(Record(record));
-  }
-  return absl::OkStatus();
+  return Record(record);
 }
 
 void Gate::NoteDetach(const Caller& caller, const std::string& session_id) {

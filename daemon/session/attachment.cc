@@ -78,9 +78,11 @@ void NoteAddresses(const Interpreter& interpreter, sb_control& control) {
 // ---- Making ----
 
 Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environment,
-                       TargetProcess process, TargetLock lock, RemoteMemory memory)
+                       const std::string& session_id, TargetProcess process, TargetLock lock,
+                       RemoteMemory memory)
     : spec_(spec),
       environment_(environment),
+      session_id_(session_id),
       rules_(spec.rules),
       process_(std::move(process)),
       lock_(std::move(lock)),
@@ -100,8 +102,8 @@ absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
   SB_ASSIGN_OR_RETURN(
       TargetLock lock,
       TargetLock::Acquire(process.id(), StrCat("session ", session_id, " of ", spec.client_name)));
-  auto made = std::unique_ptr<Attachment>(
-      new Attachment(spec, environment, std::move(process), std::move(lock), std::move(memory)));
+  auto made = std::unique_ptr<Attachment>(new Attachment(
+      spec, environment, session_id, std::move(process), std::move(lock), std::move(memory)));
   // Of a process that has ended since, and left its number to this one, it says nothing.
   if (early_stop && early_stop->id() == made->process_.id()) {
     made->early_stop_.emplace(*std::move(early_stop));
@@ -266,6 +268,8 @@ void Attachment::PublishDoses() {
 
 absl::Status Attachment::ChangeRules(const RulesChange& change) {
   if (proof_) return absl::FailedPreconditionError("the session is at its end");
+  if (spec_.authorise)
+    SB_RETURN_IF_ERROR(spec_.authorise(process_, session_id_, Changed(rules_, change)));
   if (change.targets != nullptr) return ApplyTargets(change);
   rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
   rules_.dose.every = change.every.value_or(rules_.dose.every);

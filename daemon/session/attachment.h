@@ -103,8 +103,9 @@ class Attachment {
   void Describe(Snapshot& snapshot);
 
  private:
-  Attachment(const AttachSpec& spec, const SessionEnvironment& environment, TargetProcess process,
-             TargetLock lock, RemoteMemory memory);
+  Attachment(const AttachSpec& spec, const SessionEnvironment& environment,
+             const std::string& session_id, TargetProcess process, TargetLock lock,
+             RemoteMemory memory);
 
   // attachment.cc
   bool Readable() const;
@@ -200,6 +201,7 @@ class Attachment {
 
   const AttachSpec spec_;
   const SessionEnvironment environment_;
+  const std::string session_id_;
   TargetRules rules_;
   TargetProcess process_;
   std::optional<TargetLock> lock_;  // until the end, or until another program runs

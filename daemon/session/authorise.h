@@ -1,5 +1,5 @@
-// Whether a process may be touched at all, asked once it is open and before anything is read of it.
-// Empty: it may.
+// Whether a process may be touched at all, asked once it is open and before anything is read of it,
+// and again before the rules are changed in it. Empty: it may.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@ namespace sbump {
 
 struct TargetRules;
 
-// `session_id` is empty where there is no session; `rules` are those in force now. May block;
-// called on the session's thread.
+// `session_id` is empty where there is no session; `rules` are those that are to be in force. May
+// block; called on the process's thread.
 using Authorise = std::function<absl::Status(
     const TargetProcess& process, const std::string& session_id, const TargetRules& rules)>;
 

@@ -10,12 +10,16 @@
 #include <optional>
 #include <sstream>
 
+#include "daemon/base/str_cat.h"
 #include "tests/process/child.h"
 
 namespace sbump {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr char kPolicy[] =
     "callers:\n"
@@ -56,6 +60,14 @@ class GateTest : public testing::Test {
     std::stringstream text;
     text << std::ifstream(audit_).rdbuf();
     return text.str();
+  }
+  std::vector<std::string> Updates() const {
+    std::vector<std::string> lines;
+    std::ifstream log(audit_);
+    for (std::string line; std::getline(log, line);) {
+      if (line.find("\"event\":\"update\"") != std::string::npos) lines.push_back(line);
+    }
+    return lines;
   }
 
   const std::string policy_ = testing::TempDir() + "/policy.yaml";
@@ -128,6 +140,38 @@ TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
   const TargetProcess process = OpenSomeProcess();
   ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":2000,\"every\":1}]"));
+}
+
+TEST_F(GateTest, AChangeIsRecordedOnceForEachProcess) {
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const TargetProcess process = OpenSomeProcess();
+  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
+  const TargetRules after = Spec(2000).rules;
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", after).ok());
+  EXPECT_THAT(Updates(),
+              ElementsAre(AllOf(HasSubstr("\"uid\":0"), HasSubstr("\"delay_ns\":2000"))));
+  ASSERT_TRUE(spec.authorise(process, "s1", after).ok());
+  EXPECT_THAT(Updates(), SizeIs(1));
+}
+
+// It came while the change was on its way: let on with the old rules, and given the new ones then.
+TEST_F(GateTest, AChangeThatAProcessMissedIsRecordedWhenItIsMadeThere) {
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const TargetProcess first = OpenSomeProcess();
+  ASSERT_TRUE(spec.authorise(first, "s1", spec.rules).ok());
+  const TargetRules after = Spec(2000).rules;
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", after).ok());
+  Child second([] { pause(); });
+  const auto late = TargetProcess::Open(second.pid());
+  ASSERT_TRUE(late.ok()) << late.status();
+  ASSERT_TRUE(spec.authorise(*late, "s1", spec.rules).ok());
+  EXPECT_THAT(Updates(), SizeIs(1));
+  ASSERT_TRUE(spec.authorise(*late, "s1", after).ok());
+  ASSERT_THAT(Updates(), SizeIs(2));
+  EXPECT_THAT(Updates()[1], AllOf(HasSubstr("\"uid\":0"), HasSubstr("\"delay_ns\":2000"),
+                                  HasSubstr(StrCat("\"pid\":", second.pid()))));
 }
 
 TEST_F(GateTest, EndsAreCountedByTheirKind) {
