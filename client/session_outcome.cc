@@ -46,6 +46,11 @@ Outcome OfEnd(const v1::SessionUpdate& head) {
 }
 
 Outcome OfInterrupted(const v1::SessionUpdate& head, const StreamEnd& end) {
+  if (head.session_id().empty() && end.leaves_running) {
+    return {ExitCode::kOk,
+            "interrupted before the daemon began a session; what it may begin yet goes on: see "
+            "`sbumpctl list`"};
+  }
   if (end.leaves_running) {
     return {ExitCode::kOk, StrCat("session ", Printable(head.session_id()),
                                   " goes on; `sbumpctl "

@@ -26,10 +26,10 @@ class Ender {
       : client_(client), on_interrupt_(on_interrupt), output_(output) {}
   ~Ender() {
     // The stream is over; an answer that is still owed tells nothing new.
-    if (!detaching_.joinable()) return;
+    if (!ending_in_.joinable()) return;
     client_->CancelAll();
     StopWaiting();
-    detaching_.join();
+    ending_in_.join();
   }
 
   void SetSession(const std::string& session_id) {
@@ -52,9 +52,7 @@ class Ender {
   void EndSession() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(ending_, true)) return;
-    if (on_interrupt_ == OnInterrupt::kLeave) return client_->CancelAll();
-    if (!session_id_.empty()) output_->Notice("detaching; Ctrl-C again gives up waiting for it");
-    detaching_ = std::thread([this] { DetachWhenBegun(); });
+    ending_in_ = std::thread([this] { EndWhenBegun(); });
   }
 
   int interrupts() const {
@@ -69,8 +67,9 @@ class Ender {
     changed_.notify_all();
   }
 
-  // Cancelled as it begins, a session would end all the same, and nobody would see its proof.
-  void DetachWhenBegun() {
+  // Cancelled as it begins, a session would end all the same, and nobody would see its proof; or go
+  // on, and nobody would know its id.
+  void EndWhenBegun() {
     v1::DetachRequest request;
     {
       std::unique_lock lock(mutex_);
@@ -78,7 +77,10 @@ class Ender {
                         [this] { return given_up_ || !session_id_.empty(); });
       if (!given_up_) request.set_session_id(session_id_);
     }
-    if (request.session_id().empty()) return client_->CancelAll();
+    if (request.session_id().empty() || on_interrupt_ == OnInterrupt::kLeave)
+      return client_->CancelAll();
+    // It blocks where nobody reads it; the next signal is heard all the same.
+    output_->Notice("detaching; Ctrl-C again gives up waiting for it");
     Detach(request);
   }
 
@@ -102,7 +104,7 @@ class Ender {
   bool ending_ = false;
   bool given_up_ = false;
   int interrupts_ = 0;
-  std::thread detaching_;
+  std::thread ending_in_;
 };
 
 // Until the stream is over.

@@ -158,6 +158,34 @@ TEST(Interrupt, LeavesAKeptSessionRunning) {
   EXPECT_TRUE(daemon.requests().detach.empty());
 }
 
+TEST(Interrupt, LeavesAKeptSessionThatHasJustBegun) {
+  Script script = UntilDetached();
+  script.attach.silence = std::chrono::milliseconds(300);
+  FakeControl daemon(script);
+  Child child(Words(daemon, {"--keep"}), {});
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("session s-1 goes on"));
+}
+
+TEST(Interrupt, ADaemonThatDoesNotAnswerMayBeginAKeptSessionYet) {
+  Script script;
+  script.attach.wait_for_cancel = true;
+  FakeControl daemon(script);
+  Child child(Words(daemon, {"--keep"}), {});
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("what it may begin yet goes on"));
+}
+
 TEST(Interrupt, WatchingEndsButNotTheSession) {
   Script script;
   script.watch = UntilDetached().attach;
