@@ -4,14 +4,20 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
+
+constexpr uint64_t kPatienceNs = 5'000'000'000;
 
 // Fixed, so that all daemons of the machine agree. Not /run/lock: everybody may create files there.
 constexpr const char* kDirectories[] = {"/run/sbumpd", "/run/sbumpd/locks"};
@@ -32,10 +38,11 @@ absl::Status MakeDirectory(const char* path) {
              "root, and takes its locks there"));
 }
 
+// Empty: it has not written it yet.
 std::string ReadHolder(int fd) {
   char text[256];
   const ssize_t n = pread(fd, text, sizeof(text), 0);
-  return n > 0 ? std::string(text, static_cast<size_t>(n)) : "another session";
+  return std::string(text, static_cast<size_t>(std::max<ssize_t>(n, 0)));
 }
 
 // The file may have been removed between our open and our flock by a holder that ended.
@@ -50,12 +57,19 @@ std::string PathOf(const TargetId& target) {
 
 }  // namespace
 
-bool TargetLock::IsHeld(const TargetId& target) {
-  const Fd file(open(PathOf(target).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  return file.valid() && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std::string& holder) {
+  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
+  for (;;) {
+    bool is_soon_free = false;
+    absl::StatusOr<TargetLock> lock = TryAcquire(target, holder, is_soon_free);
+    // Two recoveries must not wait for each other.
+    if (!is_soon_free || holder == kRecovery || MonotonicNs() > give_up_ns) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
-absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std::string& holder) {
+absl::StatusOr<TargetLock> TargetLock::TryAcquire(const TargetId& target, const std::string& holder,
+                                                  bool& is_soon_free) {
   for (const char* directory : kDirectories) SB_RETURN_IF_ERROR(MakeDirectory(directory));
   const std::string path = PathOf(target);
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -66,8 +80,10 @@ absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
+      const std::string other = ReadHolder(file.get());
+      is_soon_free = other.empty() || other == kRecovery;
       return absl::AlreadyExistsError(
-          StrCat("pid ", target.pid, " is held by ", ReadHolder(file.get()),
+          StrCat("pid ", target.pid, " is held by ", other.empty() ? "another session" : other,
                  ": one session per process; end that one first (sbumpctl detach --pid ",
                  target.pid, ")"));
     }

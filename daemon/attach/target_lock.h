@@ -9,13 +9,15 @@
 
 namespace sbump {
 
+// The holder that undoes what another one left: soon done.
+inline constexpr char kRecovery[] = "recovery";
+
 // Held as long as the object lives; the kernel lets go when the daemon dies (flock(2)).
 class TargetLock {
  public:
   // kAlreadyExists, naming the holder, when another session has the process. `holder` is what a
-  // second one will be told.
+  // second one will be told. For kRecovery all others wait, for up to 5 s.
   static absl::StatusOr<TargetLock> Acquire(const TargetId& target, const std::string& holder);
-  static bool IsHeld(const TargetId& target);
   // Files that killed daemons left, and nobody holds.
   static void RemoveStale();
   TargetLock(TargetLock&&) = default;
@@ -24,6 +26,8 @@ class TargetLock {
 
  private:
   TargetLock(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  static absl::StatusOr<TargetLock> TryAcquire(const TargetId& target, const std::string& holder,
+                                               bool& is_soon_free);
   Fd file_;
   std::string path_;
 };

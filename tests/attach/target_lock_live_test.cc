@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <string>
 
 #include "daemon/attach/target_lock.h"
@@ -35,14 +37,27 @@ TEST(TargetLockTest, AnotherStartTimeIsAnotherProcess) {
 }
 
 TEST(TargetLockTest, FreeAfterItsHoldersEnd) {
-  EXPECT_FALSE(TargetLock::IsHeld(Nobody()));
   {
     const auto first = TargetLock::Acquire(Nobody(), "first");
     ASSERT_TRUE(first.ok());
-    EXPECT_TRUE(TargetLock::IsHeld(Nobody()));
   }
-  EXPECT_FALSE(TargetLock::IsHeld(Nobody()));
   EXPECT_TRUE(TargetLock::Acquire(Nobody(), "second").ok());
+}
+
+TEST(TargetLockTest, ASessionWaitsForARecovery) {
+  auto recovery = TargetLock::Acquire(Nobody(), kRecovery);
+  ASSERT_TRUE(recovery.ok()) << recovery.status();
+  auto session = std::async(std::launch::async, [] { return TargetLock::Acquire(Nobody(), "me"); });
+  EXPECT_EQ(session.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  recovery = absl::CancelledError();  // over
+  EXPECT_TRUE(session.get().ok());
+}
+
+TEST(TargetLockTest, ARecoveryWaitsForNoOther) {
+  const auto first = TargetLock::Acquire(Nobody(), kRecovery);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(absl::IsAlreadyExists(TargetLock::Acquire(Nobody(), kRecovery).status()));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
 TEST(TargetLockTest, AMovedLockIsStillHeld) {
