@@ -42,6 +42,7 @@ constexpr int kBadPolicy = 3;  // or an audit log that cannot be written
 
 constexpr auto kRecoveryPatience = std::chrono::seconds(10);
 // In all: above what a full house of sessions takes, below the unit's TimeoutStopSec.
+constexpr auto kLastRecovery = std::chrono::seconds(5);
 constexpr ShutdownPatience kShutdownPatience = {.in_all = std::chrono::seconds(75),
                                                 .without_progress = std::chrono::seconds(15)};
 
@@ -264,6 +265,8 @@ int RunDaemon(const DaemonOptions& options) {
         (*door)->Close();
         LeaveBehind(left);
       }
+      // What was kept for processes that these sessions were on.
+      blocking.Within(kLastRecovery, [&] { RetryRecovery(options.state_dir, files); });
       blocking.GiveUpAll();
       (*server)->Stop();
       (*door)->Close();

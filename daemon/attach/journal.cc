@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <fstream>
 #include <map>
 
@@ -133,6 +134,22 @@ std::string AsidePath(const std::string& path) {
   return StrCat(path, ".aside-", number++);
 }
 
+// Nothing that is there is written over.
+absl::Status MoveTo(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+    return absl::OkStatus();
+  // A file system that does not know of that (renameat2(2)).
+  if (errno == EINVAL && link(from.c_str(), to.c_str()) == 0 && unlink(from.c_str()) == 0)
+    return absl::OkStatus();
+  return ErrnoStatus(errno, StrCat("moving ", from, " to ", to));
+}
+
+bool IsAt(const std::string& path, const Fd& file) {
+  struct stat ours, there;
+  return fstat(file.get(), &ours) == 0 && stat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 std::string DeadLine(RemoteAddr code) { return StrCat("dead code=", ToString(code), "\n"); }
 
 std::string ArmLine(const ArmedField& field) {
@@ -159,6 +176,17 @@ std::string Journal::PathOf(const std::string& state_dir, const TargetId& target
   return StrCat(DirectoryOf(state_dir), "/", target.pid, "-", target.start_ticks);
 }
 
+struct Journal::OpenOnes {
+  std::mutex mutex;
+  // By pid and start: of a process that runs another program now, its latest.
+  std::map<std::pair<pid_t, uint64_t>, std::weak_ptr<Live>> journals;  // guarded by mutex
+};
+
+Journal::OpenOnes& Journal::AllOpen() {
+  static OpenOnes all;
+  return all;
+}
+
 absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target,
                                         const ImageRandom& random) {
   const std::string directory = DirectoryOf(state_dir);
@@ -170,7 +198,7 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
     return ErrnoStatus(errno, StrCat("pid ", target.pid, ": cannot create the journal ", path,
                                      ", and nothing is armed without one"));
   }
-  flock(file.get(), LOCK_EX | LOCK_NB);  // Claim()
+  flock(file.get(), LOCK_EX);  // who claimed the empty file lets go of it at once
   Journal journal(std::move(file), path);
   journal.begun_ = {
       .target = target, .boot_id = ReadBootId(), .begun_ticks = TicksNow(), .random = random};
@@ -183,7 +211,28 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
                            ": no journal, so nothing is armed; free space or choose another "
                            "--state-dir"));
   }
+  OpenOnes& all = AllOpen();
+  std::lock_guard lock(all.mutex);
+  std::erase_if(all.journals, [](const auto& entry) { return entry.second.expired(); });
+  all.journals[{target.pid, target.start_ticks}] = journal.live_;
   return journal;
+}
+
+std::vector<ArmedField> Journal::NotNamed(const TargetId& target, std::vector<ArmedField> fields) {
+  OpenOnes& all = AllOpen();
+  std::shared_ptr<Live> live;
+  {
+    std::lock_guard lock(all.mutex);
+    const auto found = all.journals.find({target.pid, target.start_ticks});
+    if (found != all.journals.end()) live = found->second.lock();
+  }
+  if (live == nullptr) return fields;
+  std::lock_guard lock(live->mutex);
+  std::erase_if(fields, [&](const ArmedField& field) {
+    const auto named = live->fields.find({field.code.value, field.field.value});
+    return named != live->fields.end() && named->second.fingerprint == field.fingerprint;
+  });
+  return fields;
 }
 
 std::string Journal::Header() const {
@@ -196,7 +245,7 @@ std::string Journal::Header() const {
 
 JournalContents Journal::Contents() const {
   JournalContents contents = begun_;
-  contents.fields = FieldsOf(live_);
+  contents.fields = FieldsOf(live_->fields);
   contents.dead.assign(dead_.begin(), dead_.end());
   contents.probes = probes_;
   contents.bump_begun = bump_begun_;
@@ -214,6 +263,11 @@ absl::Status Journal::Reserve() {
 }
 
 absl::Status Journal::Append(std::string_view lines) {
+  SB_RETURN_IF_ERROR(Write(lines));
+  return Reserve();
+}
+
+absl::Status Journal::Write(std::string_view lines) {
   uint64_t at = written_;
   while (!lines.empty()) {
     const ssize_t n = pwrite(file_.get(), lines.data(), lines.size(), static_cast<off_t>(at));
@@ -224,18 +278,22 @@ absl::Status Journal::Append(std::string_view lines) {
     lines.remove_prefix(static_cast<size_t>(n));
   }
   written_ = at;
-  return Reserve();
+  return absl::OkStatus();
+}
+
+std::string Journal::Text(size_t most_dead) const {
+  std::string text = Header();
+  for (const PlacedProbe& probe : probes_) text += ProbeLine(probe);
+  for (size_t i = dead_.size() - std::min(dead_.size(), most_dead); i < dead_.size(); ++i)
+    text += ArmLine(dead_[i]) + DeadLine(dead_[i].code);
+  for (const auto& [key, field] : live_->fields) text += ArmLine(field);
+  if (bump_begun_) text += kBumpBegin;
+  return text;
 }
 
 // The new file takes the old one's name in one step: at any moment there is a whole journal.
 absl::Status Journal::Compact() {
-  std::string text = Header();
-  for (const PlacedProbe& probe : probes_) text += ProbeLine(probe);
-  const size_t dead_left_out = dead_.size() - std::min(dead_.size(), kMostDeadInShortened);
-  for (size_t i = dead_left_out; i < dead_.size(); ++i)
-    text += ArmLine(dead_[i]) + DeadLine(dead_[i].code);
-  for (const auto& [key, field] : live_) text += ArmLine(field);
-  if (bump_begun_) text += kBumpBegin;
+  const std::string text = Text(kMostDeadInShortened);
   compact_at_ = std::max<uint64_t>(kCompactBytes, 2 * text.size());
   const std::string path = path_ + ".new";
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -260,7 +318,8 @@ absl::Status Journal::WillArm(const std::vector<ArmedField>& fields) {
   std::string lines;
   for (const ArmedField& field : fields) lines += ArmLine(field);
   SB_RETURN_IF_ERROR(Append(lines));
-  for (const ArmedField& field : fields) Remember(live_, dead_, field);
+  std::lock_guard lock(live_->mutex);
+  for (const ArmedField& field : fields) Remember(live_->fields, dead_, field);
   return absl::OkStatus();
 }
 
@@ -288,7 +347,10 @@ absl::Status Journal::DidBump() {
 }
 
 void Journal::Died(RemoteAddr code) {
-  Forget(live_, dead_, code);
+  {
+    std::lock_guard lock(live_->mutex);
+    Forget(live_->fields, dead_, code);
+  }
   Append(DeadLine(code)).IgnoreError();
 }
 
@@ -298,24 +360,20 @@ void Journal::Tidy() {
 
 absl::Status Journal::StepAside() {
   if (is_aside_) return absl::OkStatus();
-  std::string aside;
-  do {
-    aside = AsidePath(path_);
-    if (link(path_.c_str(), aside.c_str()) == 0) break;
-  } while (errno == EEXIST);  // what another daemon left
-  if (unlink(path_.c_str()) != 0 || access(aside.c_str(), F_OK) != 0)
-    return ErrnoStatus(errno, StrCat("moving ", path_, " aside"));
-  path_ = aside;
-  is_aside_ = true;
-  return absl::OkStatus();
+  for (;;) {
+    const std::string aside = AsidePath(path_);
+    const absl::Status status = MoveTo(path_, aside);
+    if (absl::IsAlreadyExists(status)) continue;  // what another daemon left
+    SB_RETURN_IF_ERROR(status);
+    path_ = aside;
+    is_aside_ = true;
+    return absl::OkStatus();
+  }
 }
 
-absl::Status Journal::KeepForCopies() {
-  SB_RETURN_IF_ERROR(Append(StrCat(kUndone, "\n")));
-  return StepAside();
-}
+absl::Status Journal::KeepForCopies() { return KeepForCopies(path_, Text(kMostDead)); }
 
-// Written anew, since whoever claimed it has it open for reading. Killed in between, two are left.
+// Written anew, so that it is whole and no longer than it must be. Killed in between, two are left.
 absl::Status Journal::KeepForCopies(const std::string& path, std::string_view text) {
   text = text.substr(0, text.find('\0'));
   text = text.substr(0, text.rfind('\n') + 1);
@@ -326,9 +384,9 @@ absl::Status Journal::KeepForCopies(const std::string& path, std::string_view te
     file = Fd(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   } while (!file.valid() && errno == EEXIST);
   if (!file.valid()) return ErrnoStatus(errno, StrCat("creating ", aside));
-  flock(file.get(), LOCK_EX | LOCK_NB);
+  flock(file.get(), LOCK_EX);
   Journal kept(std::move(file), aside);
-  absl::Status status = kept.Append(StrCat(text, kUndone, "\n"));
+  absl::Status status = kept.Write(StrCat(text, kUndone, "\n"));
   if (status.ok() && unlink(path.c_str()) != 0)
     status = ErrnoStatus(errno, StrCat("removing ", path));
   if (!status.ok()) unlink(aside.c_str());
@@ -342,11 +400,13 @@ absl::StatusOr<Fd> Journal::Claim(const std::string& path) {
     if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
     return absl::AlreadyExistsError(StrCat(path, " is a session's"));
   }
-  struct stat ours, there;
-  const bool is_there = fstat(file.get(), &ours) == 0 && stat(path.c_str(), &there) == 0 &&
-                        ours.st_ino == there.st_ino;
-  if (!is_there) return absl::NotFoundError(StrCat(path, " was its session's, which has ended"));
+  if (!IsAt(path, file))
+    return absl::NotFoundError(StrCat(path, " was its session's, which has ended"));
   return file;
+}
+
+void Journal::RemoveClaimed(const std::string& path, const Fd& claim) {
+  if (IsAt(path, claim)) unlink(path.c_str());
 }
 
 absl::Status Journal::Remove() {

@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,6 +101,7 @@ class Journal {
   // Makes room for the next journal of the process: until Remove() this one lies beside it.
   absl::Status StepAside();
   // The process itself is undone, and something that it forked is not yet: steps aside until then.
+  // After an error it stays as it is.
   absl::Status KeepForCopies();
   // The same for one that was left at `path`, and claimed.
   static absl::Status KeepForCopies(const std::string& path, std::string_view text);
@@ -114,12 +117,27 @@ class Journal {
   // To be held while a journal that was left is read and undone. kAlreadyExists while its session
   // lives, in any daemon (flock(2)); kNotFound where there is none any more.
   static absl::StatusOr<Fd> Claim(const std::string& path);
+  // Removes one that was claimed, unless another one has its path.
+  static void RemoveClaimed(const std::string& path, const Fd& claim);
+  // Those of `fields` that no journal which this daemon has open about that process names: the
+  // others are undone with that one.
+  static std::vector<ArmedField> NotNamed(const TargetId& target, std::vector<ArmedField> fields);
   // Paths of the journals in STATE_DIR.
   static std::vector<std::string> List(const std::string& state_dir);
 
  private:
+  // What of it other threads may ask for.
+  struct Live {
+    std::mutex mutex;
+    ArmedFields fields;  // guarded by mutex; changed by the journal's own thread only
+  };
+  struct OpenOnes;
+
   Journal(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  static OpenOnes& AllOpen();
   std::string Header() const;
+  std::string Text(size_t most_dead) const;
+  absl::Status Write(std::string_view lines);
   absl::Status Append(std::string_view lines);
   absl::Status Compact();
   absl::Status Reserve();
@@ -127,8 +145,8 @@ class Journal {
   Fd file_;
   std::string path_;
   bool is_aside_ = false;
-  JournalContents begun_;  // its first line
-  ArmedFields live_;       // what a shorter journal has to say
+  JournalContents begun_;                                  // its first line
+  std::shared_ptr<Live> live_ = std::make_shared<Live>();  // what a shorter journal has to say
   std::deque<ArmedField> dead_;
   std::vector<PlacedProbe> probes_;
   bool bump_begun_ = false;

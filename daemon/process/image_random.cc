@@ -44,9 +44,10 @@ absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
   return random;
 }
 
-bool HasImage(const TargetProcess& process, const MemoryReader& memory, const ImageRandom& image) {
-  const auto addr = AddressOfRandom(process);
-  if (!addr.ok() || *addr != image.addr) return false;
+absl::StatusOr<bool> HasImage(const TargetProcess& process, const MemoryReader& memory,
+                              const ImageRandom& image) {
+  SB_ASSIGN_OR_RETURN(const std::optional<RemoteAddr> addr, AddressOfRandom(process));
+  if (addr != image.addr) return false;
   const auto bytes = memory.ReadValue<ImageBytes>(image.addr);
   return bytes.ok() && *bytes == image.bytes;
 }

@@ -26,8 +26,10 @@ struct ImageRandom {
 // exec.
 absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
                                             const MemoryReader& memory);
-// Reads nothing of a process whose bytes are elsewhere: that has another image.
-bool HasImage(const TargetProcess& process, const MemoryReader& memory, const ImageRandom& image);
+// Reads nothing of a process whose bytes are elsewhere: that has another image, and so has one that
+// has none any more.
+absl::StatusOr<bool> HasImage(const TargetProcess& process, const MemoryReader& memory,
+                              const ImageRandom& image);
 
 // Its value in the text of /proc/PID/auxv (pairs of words, proc(5)).
 std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type);

@@ -2,6 +2,9 @@
 // state directory.
 #pragma once
 
+#include <sys/types.h>
+
+#include <set>
 #include <string>
 
 #include "daemon/cpython/interpreter.h"
@@ -23,8 +26,10 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
 // yet.
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
 
-// Only for what followed processes forked while others of their session were still held.
-void RecoverCopies(const std::string& state_dir, InterpreterFileCache& files);
+// Only for what these processes forked, themselves undone: at the end of their session, which held
+// it. Takes little more than 5 s.
+void RecoverCopies(const std::string& state_dir, const std::set<pid_t>& pids,
+                   InterpreterFileCache& files);
 
 // The same for one process, whose lock the caller holds: before a new session begins its journal.
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,

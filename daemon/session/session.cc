@@ -132,7 +132,11 @@ void Session::Finish(const absl::Status& status) {
   loop_->work.reset();
   loop_->io.restart();
   loop_->io.poll();
-  if (spec_.children) RecoverCopies(environment_.state_dir, *environment_.files);
+  if (spec_.children) {
+    std::set<pid_t> pids;
+    for (const Member& member : members_) pids.insert(member.process->pid());
+    RecoverCopies(environment_.state_dir, pids, *environment_.files);
+  }
   auto end = std::make_shared<SessionEnd>(
       MergeEnds(LatestOfEach(), status.ok() ? StopReason() : std::string(status.message())));
   end->failed = !status.ok();

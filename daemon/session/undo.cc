@@ -29,7 +29,6 @@
 namespace sbump {
 namespace {
 
-// A copy that was not undone yet may have forked another one meanwhile.
 constexpr int kMostLooks = 16;
 constexpr size_t kMaxStatBytes = 16 * 1024;
 // For all of them: one that cannot be stopped costs a second.
@@ -83,7 +82,8 @@ JournalContents ForCopy(const RemoteMemory& memory, const Interpreter& interpret
                         JournalContents journal) {
   journal.fields.insert(journal.fields.end(), journal.dead.begin(), journal.dead.end());
   std::erase_if(journal.fields, [&](const ArmedField& field) {
-    return !DecideDisarming(memory, interpreter, field).write;
+    const DisarmingDecision decision = DecideDisarming(memory, interpreter, field);
+    return !decision.write && !decision.unknown;
   });
   return journal;
 }
@@ -122,11 +122,11 @@ long CompareMemory(pid_t one, pid_t other) {
 
 // False for one that was made by vfork(2) and has not executed yet: its memory is its parent's, and
 // so is what is armed in it. A kernel that cannot tell (kcmp(2)) leaves such copies armed.
-bool HasItsOwnMemory(const TargetProcess& process) {
-  const auto stat = process.ReadProcFile("stat", kMaxStatBytes);
-  const absl::StatusOr<ProcStat> parsed = stat.ok() ? ParseProcStat(*stat) : stat.status();
-  if (!parsed.ok() || CompareMemory(process.pid(), process.pid()) != 0) return false;
-  const long order = CompareMemory(process.pid(), parsed->parent_pid);
+absl::StatusOr<bool> HasItsOwnMemory(const TargetProcess& process) {
+  SB_ASSIGN_OR_RETURN(const std::string text, process.ReadProcFile("stat", kMaxStatBytes));
+  SB_ASSIGN_OR_RETURN(const ProcStat stat, ParseProcStat(text));
+  if (CompareMemory(process.pid(), process.pid()) != 0) return false;
+  const long order = CompareMemory(process.pid(), stat.parent_pid);
   // Its parent has ended, and its new one is none that we may look at.
   return order > 0 || (order < 0 && (errno == ESRCH || errno == EPERM));
 }
@@ -139,72 +139,121 @@ bool IsHeldByUs(const TargetProcess& process) {
          access(StrCat("/proc/self/task/", tracer).c_str(), F_OK) == 0;
 }
 
-// Of an image that was forked from that of the journal, since that was begun. nullopt: of another
-// one, or of a process that has ended. `lock`: unless a session is on it.
+// Of what cannot be looked at: it has ended, or is none that we may touch.
+bool IsNone(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsUnimplemented(status) ||
+         absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
+}
+
+// Of an image that was forked from that of the journal, since that was begun.
 struct Copy {
   TargetProcess process;
   RemoteMemory memory;
-  std::optional<TargetLock> lock;
+  std::optional<TargetLock> lock;  // unless a session is on it
 };
-std::optional<Copy> OpenCopy(pid_t pid, const JournalContents& journal) {
-  absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-  if (!process.ok() || process->id() == journal.target ||
-      process->id().start_ticks < journal.begun_ticks)
-    return std::nullopt;
-  absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
-  if (!memory.ok() || !HasItsOwnMemory(*process) || !HasImage(*process, *memory, *journal.random))
-    return std::nullopt;
-  std::optional<TargetLock> lock;
-  if (!IsHeldByUs(*process)) {
-    absl::StatusOr<TargetLock> acquired = TargetLock::Acquire(process->id(), "recovery");
-    if (acquired.ok()) lock = *std::move(acquired);
+
+class CopiesOf {
+ public:
+  CopiesOf(InterpreterFileCache& files, const JournalContents& journal,
+           const TargetProcess* original)
+      : files_(files),
+        journal_(journal),
+        program_(original == nullptr ? std::nullopt : ProgramOf(original->proc_dirfd(), "exe")) {}
+
+  // Whoever forks one that is a copy, and is gone before it is looked at, has left it in the next
+  // list.
+  CopiesUndone Undo() {
+    bool found_any = false;
+    for (int look = 0; look < kMostLooks; ++look) {
+      const int before = undone_.processes;
+      const std::vector<pid_t> pids = ListProcesses();
+      if (pids.empty()) Fail(absl::InternalError("/proc cannot be listed"));
+      const auto is_new = [this](pid_t pid) { return looked_at_.insert(pid).second; };
+      bool any_new = false;
+      for (pid_t pid : pids) {
+        if (!is_new(pid)) continue;
+        any_new = true;
+        LookAt(pid);
+      }
+      if (!any_new) return undone_;
+      found_any = undone_.processes != before;
+    }
+    if (found_any)
+      Fail(absl::UnavailableError(StrCat("pid ", journal_.target.pid,
+                                         ": what it forked forks faster than it is disarmed")));
+    return undone_;
   }
-  return Copy{*std::move(process), *std::move(memory), std::move(lock)};
-}
 
-// Only reads: what is armed may be its session's own.
-bool CarriesAny(const Copy& copy, InterpreterFileCache& files, const JournalContents& journal) {
-  const absl::StatusOr<Interpreter> interpreter = FindInterpreter(copy.process, copy.memory, files);
-  if (!interpreter.ok()) return copy.process.Alive();
-  const JournalContents armed = ForCopy(copy.memory, *interpreter, journal);
-  return armed.bump_begun || !armed.fields.empty();
-}
+ private:
+  void Fail(const absl::Status& status) {
+    ++undone_.failed;
+    undone_.first_failure.Update(status);
+  }
+  bool TimeIsOver() const { return MonotonicNs() > give_up_ns_; }
 
-// One look at all processes: how many copies something was taken back in.
-int UndoInCopiesOnce(InterpreterFileCache& files, const JournalContents& journal,
-                     const std::optional<Program>& program, uint64_t give_up_ns,
-                     std::set<pid_t>& done, CopiesUndone& undone) {
-  int found = 0;
-  for (pid_t pid : ListProcesses()) {
-    if (done.contains(pid)) continue;
-    if (program && ProgramOf(AT_FDCWD, StrCat("/proc/", pid, "/exe")) != program) continue;
-    std::optional<Copy> copy = OpenCopy(pid, journal);
-    if (!copy) continue;
-    done.insert(pid);
-    if (!copy->lock) {
-      undone.held += CarriesAny(*copy, files, journal) ? 1 : 0;
-      continue;
+  absl::StatusOr<std::optional<Copy>> Open(pid_t pid) const {
+    SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
+    if (process.id() == journal_.target || process.id().start_ticks < journal_.begun_ticks)
+      return std::nullopt;
+    SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), pid));
+    SB_ASSIGN_OR_RETURN(const bool is_copy, HasImage(process, memory, *journal_.random));
+    if (!is_copy) return std::nullopt;
+    SB_ASSIGN_OR_RETURN(const bool has_own, HasItsOwnMemory(process));
+    if (!has_own) return std::nullopt;
+    std::optional<TargetLock> lock;
+    if (!IsHeldByUs(process)) {
+      absl::StatusOr<TargetLock> acquired = TargetLock::Acquire(process.id(), kRecovery);
+      if (acquired.ok()) lock = *std::move(acquired);
     }
-    if (MonotonicNs() > give_up_ns) {
-      ++undone.failed;
-      undone.first_failure.Update(absl::DeadlineExceededError(
-          StrCat("pid ", pid, ", forked from ", journal.target.pid, ": there was no time for it")));
-      break;
-    }
-    const absl::StatusOr<int> fields = UndoAll(copy->process, copy->memory, files, journal, true);
-    if (!fields.ok() && copy->process.Alive()) {
-      ++undone.failed;
-      undone.first_failure.Update(fields.status());
-    }
-    if (!fields.ok() || *fields == 0) continue;
-    ++found;
-    undone.fields += *fields;
+    return Copy{std::move(process), std::move(memory), std::move(lock)};
+  }
+
+  // Only reads. What its session's journal names goes with that session, and so does a bump.
+  bool CarriesMore(const Copy& copy) const {
+    std::vector<ArmedField> fields = journal_.fields;
+    fields.insert(fields.end(), journal_.dead.begin(), journal_.dead.end());
+    fields = Journal::NotNamed(copy.process.id(), std::move(fields));
+    if (fields.empty()) return false;
+    const absl::StatusOr<Interpreter> interpreter =
+        FindInterpreter(copy.process, copy.memory, files_);
+    if (!interpreter.ok()) return copy.process.Alive();
+    return std::any_of(fields.begin(), fields.end(), [&](const ArmedField& field) {
+      const DisarmingDecision decision = DecideDisarming(copy.memory, *interpreter, field);
+      return decision.write || decision.unknown || TimeIsOver();
+    });
+  }
+
+  void LookAt(pid_t pid) {
+    if (program_ && ProgramOf(AT_FDCWD, StrCat("/proc/", pid, "/exe")) != program_) return;
+    absl::StatusOr<std::optional<Copy>> copy = Open(pid);
+    if (!copy.ok() && !IsNone(copy.status())) return Fail(copy.status());
+    if (!copy.ok() || !*copy) return;
+    if (TimeIsOver())
+      return Fail(absl::DeadlineExceededError(StrCat(
+          "pid ", pid, ", forked from ", journal_.target.pid, ": there was no time for it")));
+    if ((*copy)->lock)
+      UndoOne(**copy);
+    else if (CarriesMore(**copy))
+      ++undone_.held;
+  }
+
+  void UndoOne(Copy& copy) {
+    const absl::StatusOr<int> fields = UndoAll(copy.process, copy.memory, files_, journal_, true);
+    if (!fields.ok() && copy.process.Alive()) return Fail(fields.status());
+    if (!fields.ok() || *fields == 0) return;
+    ++undone_.processes;
+    undone_.fields += *fields;
     Log(LogLevel::kInfo, "forked_copy_disarmed",
-        {{"pid", pid}, {"forked_from", journal.target.pid}, {"fields", *fields}});
+        {{"pid", copy.process.pid()}, {"forked_from", journal_.target.pid}, {"fields", *fields}});
   }
-  undone.processes += found;
-  return found;
-}
+
+  InterpreterFileCache& files_;
+  const JournalContents& journal_;
+  const std::optional<Program> program_;
+  const uint64_t give_up_ns_ = MonotonicNs() + kPatienceNs;
+  std::set<pid_t> looked_at_;
+  CopiesUndone undone_;
+};
 
 }  // namespace
 
@@ -215,18 +264,10 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
 
 CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
                           const TargetProcess* original) {
-  CopiesUndone undone;
   const bool nothing = journal.fields.empty() && journal.dead.empty() && journal.probes.empty() &&
                        !journal.bump_begun;
-  if (nothing || !journal.random) return undone;
-  const std::optional<Program> program =
-      original == nullptr ? std::nullopt : ProgramOf(original->proc_dirfd(), "exe");
-  const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
-  std::set<pid_t> done;
-  for (int look = 0; look < kMostLooks; ++look) {
-    if (UndoInCopiesOnce(files, journal, program, give_up_ns, done, undone) == 0) break;
-  }
-  return undone;
+  if (nothing || !journal.random) return {};
+  return CopiesOf(files, journal, original).Undo();
 }
 
 }  // namespace sbump

@@ -20,8 +20,8 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
 struct CopiesUndone {
   int processes = 0;  // in which something was armed still
   int fields = 0;
-  // Left alone, because a session is on them; what that does not know of is armed when it has
-  // ended. The journal is to be kept for these, too.
+  // Left alone, because a session is on them which does not know of all that is armed there. The
+  // journal is to be kept for these, too.
   int held = 0;
   int failed = 0;
   absl::Status first_failure;  // names the process

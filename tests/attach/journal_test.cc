@@ -19,6 +19,7 @@
 namespace sbump {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -266,23 +267,94 @@ TEST_F(JournalTest, TheDeadStayThroughAShorterJournal) {
 TEST_F(JournalTest, IsKeptForWhatItsProcessForked) {
   auto first = Create();
   ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_TRUE(first->WillArm({Field(0x1000)}).ok());
+  ASSERT_TRUE(first->WillArm({Field(0x1000), Field(0x2000)}).ok());
+  first->Died({0x2000});
   ASSERT_TRUE(first->KeepForCopies().ok());
-  EXPECT_TRUE(Reread(*first).is_undone);
-  EXPECT_THAT(Reread(*first).fields, ElementsAre(Field(0x1000)));
-  EXPECT_THAT(Journal::List(state_dir()), ElementsAre(first->path()));
+  const std::vector<std::string> paths = Journal::List(state_dir());
+  ASSERT_THAT(paths, SizeIs(1));
+  EXPECT_NE(paths[0], first->path());
+  const auto kept = Journal::Parse(TextOf(paths[0]));
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_TRUE(kept->is_undone);
+  EXPECT_EQ(kept->random, kRandom);
+  EXPECT_EQ(kept->begun_ticks, first->Contents().begun_ticks);
+  EXPECT_THAT(kept->fields, ElementsAre(Field(0x1000)));
+  EXPECT_THAT(kept->dead, ElementsAre(Field(0x2000)));
+  EXPECT_LT(std::filesystem::file_size(paths[0]), 2000u) << "space that nothing needs any more";
   EXPECT_TRUE(Create().ok());
 }
 
-// One that stepped aside when its process executed stays where it is.
-TEST_F(JournalTest, IsKeptWhereItLiesBesideAnother) {
+// One that stepped aside when its process executed.
+TEST_F(JournalTest, IsKeptBesideAnother) {
   auto first = Create();
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(first->StepAside().ok());
-  const std::string path = first->path();
+  const auto second = Create();
+  ASSERT_TRUE(second.ok()) << second.status();
   ASSERT_TRUE(first->KeepForCopies().ok());
-  EXPECT_EQ(first->path(), path);
-  EXPECT_TRUE(Reread(*first).is_undone);
+  EXPECT_THAT(Journal::List(state_dir()), AllOf(SizeIs(2), Contains(second->path())));
+}
+
+TEST_F(JournalTest, WhereItCannotBeKeptItStaysAsItIs) {
+  auto journal = Create();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status status = journal->KeepForCopies();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(Journal::List(state_dir()), ElementsAre(journal->path()));
+  EXPECT_FALSE(Reread(*journal).is_undone);
+  EXPECT_THAT(Reread(*journal).fields, ElementsAre(Field(0x1000)));
+}
+
+TEST_F(JournalTest, WhereItCannotStepAsideItStaysAsItIs) {
+  auto journal = Create();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  const std::string path = journal->path();
+  std::filesystem::remove(path);
+  EXPECT_FALSE(journal->StepAside().ok());
+  EXPECT_EQ(journal->path(), path);
+  EXPECT_THAT(Journal::List(state_dir()), IsEmpty());
+}
+
+TEST_F(JournalTest, SaysWhatOpenJournalsDoNotName) {
+  ArmedField other = Field(0x1000);
+  other.fingerprint = 1;
+  const std::vector<ArmedField> all = {Field(0x1000), Field(0x2000), other};
+  EXPECT_EQ(Journal::NotNamed(kTarget, all), all);
+  {
+    auto journal = Create();
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    ASSERT_TRUE(journal->WillArm({Field(0x1000), Field(0x2000)}).ok());
+    EXPECT_THAT(Journal::NotNamed(kTarget, all), ElementsAre(other));
+    EXPECT_EQ(Journal::NotNamed({.pid = kTarget.pid, .start_ticks = 1}, all), all);
+    journal->Died({0x2000});
+    EXPECT_THAT(Journal::NotNamed(kTarget, all), ElementsAre(Field(0x2000), other));
+    const Journal moved = *std::move(journal);
+    EXPECT_THAT(Journal::NotNamed(kTarget, all), ElementsAre(Field(0x2000), other));
+  }
+  EXPECT_EQ(Journal::NotNamed(kTarget, all), all);
+}
+
+TEST_F(JournalTest, WhatIsClaimedIsRemovedUnlessAnotherHasItsPath) {
+  std::string path;
+  {
+    auto left = Create();
+    ASSERT_TRUE(left.ok()) << left.status();
+    path = left->path();
+  }
+  const auto claim = Journal::Claim(path);
+  ASSERT_TRUE(claim.ok()) << claim.status();
+  std::filesystem::rename(path, path + ".elsewhere");
+  std::ofstream(path) << "another one";
+  Journal::RemoveClaimed(path, *claim);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  Journal::RemoveClaimed(path + ".elsewhere", *claim);
+  EXPECT_FALSE(std::filesystem::exists(path + ".elsewhere"));
 }
 
 TEST_F(JournalTest, OneThatWasLeftIsKeptForWhatItsProcessForked) {

@@ -93,6 +93,8 @@ for turn in range(2):
 if os.fork() != 0:
     if sys.argv[2] == "ends":
         os._exit(0)
+    if sys.argv[2] == "executes":
+        os.execv("/bin/cat", ["cat"])
     made.clear()
     print("dropped", flush=True)
     sys.exit(0 if sys.stdin.readline() else 1)
@@ -156,6 +158,22 @@ class CopiesTest(Case):
         self.assert_nothing_left(target, again)
         self.assert_copies_work_disarmed(target)
 
+    def test_after_a_kill_and_an_exec(self):
+        """The parent is no Python any more, and nothing is left to undo in it."""
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        parent, _ = self.start_parent(self.python, "executes", daemon)
+        with daemon.standing_still():
+            self.go_on(parent)
+            pid = self.await_armed()
+            self.eventually(lambda: os.readlink("/proc/%d/exe" % parent.pid).endswith("/cat"), 10, "exec")
+            daemon.kill()
+        again = self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: self.said() == [pid, []], 5, "disarmed")
+        self.assertEqual(traces.changed_text(pid), [])
+        self.assertEqual(again.journals(), [])
+        self.assertIsNone(parent.poll())
+
     def hold_a_copy(self, python, daemon):
         """Of two copies one is another session's when the parent's ends: target, the copy's pid, its session."""
         target, session = self.start_copies(python, daemon)
@@ -191,6 +209,34 @@ class CopiesTest(Case):
         self.assertEqual(again.journals(), [])
         self.assert_nothing_left(target, again)
         self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_of_another_session_at_the_daemons_end(self, python):
+        daemon = self.start_daemon(state_dir=self.scratch + "/state")
+        target, _, _ = self.hold_a_copy(python, daemon)
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(daemon.journals(), [])
+        self.assertEqual(traces.changed_text(target.pid), [])
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_workers_that_come_and_go_leave_no_journals(self, python):
+        """A younger sibling has the same code armed, by its own session: that is no copy of the one that went."""
+        daemon = self.start_daemon(state_dir=self.scratch + "/state")
+        target = self.start_target(python, "workers.py")
+        session = self.attach(target, "--target", "*/workers.py:*", "--children", daemon=daemon)
+        for _ in range(3):
+            followed = 1 + len(target.ask("hire", "fork", 4))
+            session.wait_for(lambda update, n=followed: [one["state"] for one in update["processes"]].count("ACTIVE") == n)
+            target.ask("order", N)
+            for dismiss, left in ((("dismiss_first", 2), 2), (("dismiss",), 0)):
+                self.assertEqual(target.ask(*dismiss), [0] * 2)
+                self.eventually(lambda n=left: len(daemon.journals()) == 1 + n, 5, "no journal but of those that are left")
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.assertEqual(daemon.journals(), [])
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
 
     @each_mechanism
     def test_what_shares_the_memory_of_a_copy(self, python):

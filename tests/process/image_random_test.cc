@@ -60,15 +60,15 @@ TEST(ImageRandomTest, AFork) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   ImageRandom image{.addr = RemoteAddr{getauxval(AT_RANDOM)}};
   std::memcpy(image.bytes.data(), reinterpret_cast<void*>(getauxval(AT_RANDOM)), 16);
-  EXPECT_TRUE(HasImage(*process, *memory, image));
+  EXPECT_TRUE(HasImage(*process, *memory, image).value());
   ImageRandom other = image;
   other.bytes[1] ^= 1;
-  EXPECT_FALSE(HasImage(*process, *memory, other));
+  EXPECT_FALSE(HasImage(*process, *memory, other).value());
   // The same bytes at another place.
   static ImageBytes copy;
   copy = image.bytes;
   other = {.addr = RemoteAddr{reinterpret_cast<uint64_t>(&copy)}, .bytes = image.bytes};
-  EXPECT_FALSE(HasImage(*process, *memory, other));
+  EXPECT_FALSE(HasImage(*process, *memory, other).value());
 }
 
 TEST(ImageRandomTest, DiffersAfterAnExec) {

@@ -57,7 +57,9 @@ TEST_F(RecoveryTest, OneThatIsKeptForWhatItsProcessForked) {
   const std::string header = Header(child.pid(), process->id().start_ticks, ReadBootId());
   Put("1-1", header);
   Put("1-1.aside-0", header + "undone\n");
-  RecoverCopies(state_dir_, files_);
+  RecoverCopies(state_dir_, {kNobody}, files_);
+  EXPECT_TRUE(Exists("1-1.aside-0"));
+  RecoverCopies(state_dir_, {child.pid()}, files_);
   EXPECT_TRUE(Exists("1-1"));
   EXPECT_FALSE(Exists("1-1.aside-0"));
 }

@@ -180,6 +180,12 @@ def dismiss():
     return statuses
 
 
+def dismiss_first(count):
+    gone = workers[:count]
+    del workers[:count]
+    return [one.end() for one in gone]
+
+
 def launch_by(*command):
     """What is executed from now on is executed by that, in place of this interpreter."""
     launcher[:] = command
@@ -200,5 +206,5 @@ if __name__ == "__main__":
         worker(int(sys.argv[2]), int(sys.argv[3]))
     else:
         serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
-               "armed_workers": armed_workers, "dismiss": dismiss, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
+               "armed_workers": armed_workers, "dismiss": dismiss, "dismiss_first": dismiss_first, "launch_by": launch_by, "through_a_shell": through_a_shell, "become": become,
                "begin_spawn": begin_spawn, "end_spawn": end_spawn, "calls": lambda: calls})
