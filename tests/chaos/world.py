@@ -87,8 +87,8 @@ class World:
             try:
                 self.tracer.wait(5)
             except Timeout:
-                # strace waits for ever for a thread that was killed as it let go of it.
-                if self.is_daemon_alive():
+                # strace waits for ever for a thread that was killed as it let go of it. The daemon is a zombie until then.
+                if traces.main_thread_runs(self.daemon.pid):
                     raise
                 self.tracer.kill()
             self.tracer = None
