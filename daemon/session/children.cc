@@ -137,7 +137,7 @@ size_t Session::Room() const {
 
 void Session::AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held) {
   if (Room() != 0) return Add(std::move(origin), std::move(held));
-  ++left_out_.beyond_most;
+  ++(members_.size() < kMostProcessesEver ? left_out_.beyond_most : left_out_.beyond_ever);
 }
 
 // Whether a process that never became active is left out of the session, which goes on without it.
@@ -170,6 +170,8 @@ void Session::DescribeLeftOut(SessionSnapshot& snapshot) const {
   add("processes that ended before they could be attached", left_out_.ended_early);
   add(StrCat("processes beyond the most (", spec_.max_processes, " at once)"),
       left_out_.beyond_most);
+  add(StrCat("processes after the first ", kMostProcessesEver, " of the session"),
+      left_out_.beyond_ever);
   if (follower_)
     add("forks or execs that were not told",
         environment_.process_events->lost() - events_lost_before_);

@@ -73,7 +73,8 @@ class Session {
   struct LeftOut {
     uint64_t without_python = 0;
     uint64_t ended_early = 0;
-    uint64_t beyond_most = 0;
+    uint64_t beyond_most = 0;  // at once
+    uint64_t beyond_ever = 0;
   };
   struct Change;
 
