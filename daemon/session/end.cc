@@ -6,6 +6,7 @@
 #include "daemon/attach/probe_text.h"
 #include "daemon/attach/version_bump.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
 #include "daemon/session/undo.h"
@@ -99,6 +100,13 @@ bool Attachment::DisarmCopies(DetachProof& proof) {
     warnings_.push_back(StrCat(copies.failed, " of the processes that pid ", process_.pid(),
                                " forked could not be disarmed yet, and are tried again: ",
                                copies.first_failure.message()));
+  }
+  if (!copies.AllDone()) {
+    Log(LogLevel::kInfo, "journal_kept",
+        {{"pid", process_.pid()},
+         {"forked_and_held", copies.held},
+         {"forked_and_failed", copies.failed},
+         {"why", ToStd(copies.first_failure.message())}});
   }
   return copies.AllDone();
 }

@@ -190,6 +190,15 @@ bool Session::AnyIn(SessionState state) const {
                      [state](const Member& member) { return member.state == state; });
 }
 
+// One that was there when the session began. What comes later is waited for by nobody: a process that
+// forks all the time would never let its session begin.
+bool Session::AnyAwaited() const {
+  return std::any_of(members_.begin(), members_.end(), [](const Member& member) {
+    return member.state == SessionState::kAttaching &&
+           member.process->origin().join == ProcessSession::Join::kAsked;
+  });
+}
+
 bool Session::IsOver() const {
   return !AnyIn(SessionState::kAttaching) && !AnyIn(SessionState::kActive);
 }
@@ -203,7 +212,7 @@ void Session::OnActive(size_t member) {
   CatchUp(members_[member]);
   if (active_) {
     next_publish_ns_ = std::min(next_publish_ns_, MonotonicNs() + kTickNs);
-  } else if (!AnyIn(SessionState::kAttaching)) {
+  } else if (!AnyAwaited()) {
     BeActive();
   } else {
     Publish(SessionState::kAttaching, nullptr);
@@ -248,7 +257,7 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   if (member.executed_ns && !member.has_successor && StopReason().empty())
     AddExecuted(pid, *member.executed_ns);
   if (IsOverForGood()) return LeaveIfOver();
-  if (!active_ && !AnyIn(SessionState::kAttaching)) BeActive();
+  if (!active_ && !AnyAwaited()) BeActive();
 }
 
 // What was forked before its parent was disarmed carries copies of the armed fields, and may not

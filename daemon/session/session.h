@@ -89,6 +89,7 @@ class Session {
   bool IsOverForGood();
   void LeaveIfOver();
   bool AnyIn(SessionState state) const;
+  bool AnyAwaited() const;
   void BeActive();
   void LeaveLoop();
   void StopMembers(const std::string& reason);

@@ -226,7 +226,7 @@ class CopiesOf {
   void LookAt(pid_t pid) {
     if (program_ && ProgramOf(AT_FDCWD, StrCat("/proc/", pid, "/exe")) != program_) return;
     absl::StatusOr<std::optional<Copy>> copy = Open(pid);
-    if (!copy.ok() && !IsNone(copy.status())) return Fail(copy.status());
+    if (!copy.ok() && !IsNone(copy.status()) && IsRunning(pid)) return Fail(copy.status());
     if (!copy.ok() || !*copy) return;
     if (TimeIsOver())
       return Fail(absl::DeadlineExceededError(StrCat(

@@ -10,6 +10,23 @@ from harness.session import Session, calls_by_name
 N = 200
 ANSWER = N * (N + 1) // 2
 US = 1000
+# One child after the other, each for a while, until its input ends.
+STORM = """import os, select, sys, time
+def step():
+    return os.getpid()
+living = []
+print("forks", flush=True)
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    living.append(os.fork())
+    if living[-1] == 0:
+        step()
+        time.sleep(0.4)
+        os._exit(0)
+    step()
+    living = [one for one in living if os.waitpid(one, os.WNOHANG)[0] == 0]
+for one in living:
+    os.waitpid(one, 0)
+"""
 
 
 class ChildrenTest(FamilyCase):
@@ -154,6 +171,21 @@ class ChildrenTest(FamilyCase):
         self.assert_all_clean(target, pids)
         self.assertEqual(target.ask("dismiss"), [0] * len(pids))
         self.assert_ends_well(target)
+
+    def test_it_begins_though_the_process_forks_all_the_time(self):
+        """Some child or other is always about to be attached to: none of these is waited for."""
+        storm = self.write("storm.py", STORM)
+        parent = subprocess.Popen([self.python.path, storm], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for clean_up in (parent.stdout.close, parent.stdin.close, parent.wait, parent.kill):
+            self.addCleanup(clean_up)
+        parent.stdout.readline()
+        session = self.follow(parent.pid, "--target", "*/storm.py:step", "--max-processes", "256")
+        self.assertLess(len(session.updates[-1]["processes"]), 150)
+        parent.stdin.close()
+        self.assertEqual(parent.wait(20), 0)
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "target exited")
+        self.assert_clean_proof(last, verified=False)
 
     def test_more_children_than_the_most(self):
         target = self.start_target(script="workers.py")
