@@ -147,7 +147,8 @@ class Attachment {
   // Code objects whose thread went on, or may have, before they were armed.
   struct LateCode {
     uint32_t fingerprint = 0;
-    bool counted = false;  // its calls are pending, or were told as missed
+    bool counted = false;      // its calls are pending, or were told as missed
+    bool ran_unarmed = false;  // the thread that was told of, or it may have
   };
 
   // holds.cc: with a thread held, and what was left over by it
@@ -166,7 +167,7 @@ class Attachment {
   void AttributePending();
   void Repair();
   absl::Status RepairStopped(const PtraceStop& stop);
-  void NoteLate(const sb_event& event);
+  void NoteLate(const sb_event& event, bool thread_may_have_gone);
   void ForgetLate(uint64_t addr, uint32_t fingerprint);
   void CountLost(LateCode& late);
   void CountMissed(const KnownCode& code);

@@ -36,10 +36,11 @@ void Attachment::HandleEvent(const sb_event& event) {
   if (event.kind == SB_EVENT_DEAD) return OnDead(event);
   if (event.kind == SB_EVENT_NEW_INTERPRETER) return OnNewInterpreter(event);
   if (!programs_->Claim(event)) {
-    NoteLate(event);
+    NoteLate(event, /*thread_may_have_gone=*/false);
     return;
   }
-  claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
+  const uint64_t claimed_ns = MonotonicNs();
+  claimed_until_ns_ = claimed_ns + SB_CLAIM_LIMIT_NS / 2;
   if (event.kind == SB_EVENT_FIRST_SIGHT) {
     OnFirstSight(event);
   } else {
@@ -50,7 +51,7 @@ void Attachment::HandleEvent(const sb_event& event) {
   if (now_ns < claimed_until_ns_)
     ForgetLate(event.code_addr, event.fingerprint);
   else
-    NoteLate(event);
+    NoteLate(event, now_ns >= claimed_ns + SB_CLAIM_LIMIT_NS);
   const uint64_t held_ns = now_ns - event.at_ns;
   ++times_.holds;
   times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
@@ -251,9 +252,14 @@ void Attachment::Repair() {
   next_repair_ns_ = MonotonicNs() + repair_pause_ns_;
 }
 
-void Attachment::NoteLate(const sb_event& event) {
+// What is armed now may not have been when the thread went on. What was armed once need not be now:
+// 3.12 on, a new version makes the process take instrumentation out, and ask anew.
+void Attachment::NoteLate(const sb_event& event, bool thread_may_have_gone) {
   ForgetLate(event.code_addr, event.fingerprint);
-  late_[event.code_addr] = {event.fingerprint};
+  const KnownCode* known = inventory_.Find(RemoteAddr{event.code_addr});
+  late_[event.code_addr] = {
+      .fingerprint = event.fingerprint,
+      .ran_unarmed = thread_may_have_gone || known == nullptr || !IsArmedWhole(*known)};
 }
 
 // `fingerprint` is that of the object at the address now. Whether one that is gone would have
@@ -272,14 +278,14 @@ void Attachment::CountLost(LateCode& late) {
   late.counted = true;
 }
 
-// It ran unarmed at least once, or it would not have been told of.
+// What ran unarmed did so at least once.
 void Attachment::CountMissed(const KnownCode& code) {
   const auto found = late_.find(code.head.addr.value);
   if (found == late_.end() || found->second.counted) return;
   LateCode& late = found->second;
   if (late.fingerprint != code.head.fingerprint) return CountLost(late);
   late.counted = true;
-  if (code.row == kNoRow || !code.armed.empty()) return;
+  if (code.row == kNoRow || !late.ran_unarmed) return;
   // Cold code of 3.8 to 3.10 passes the site at each call, and was counted by address.
   const absl::StatusOr<ArmingDecision> decision =
       DecideArming(memory_, interpreter_, code.head, EntriesToArm(), /*introduced=*/true);
