@@ -190,8 +190,8 @@ bool Session::AnyIn(SessionState state) const {
                      [state](const Member& member) { return member.state == state; });
 }
 
-// One that was there when the session began. What comes later is waited for by nobody: a process that
-// forks all the time would never let its session begin.
+// One that was there when the session began. What comes later is waited for by nobody: a process
+// that forks all the time would never let its session begin.
 bool Session::AnyAwaited() const {
   return std::any_of(members_.begin(), members_.end(), [](const Member& member) {
     return member.state == SessionState::kAttaching &&

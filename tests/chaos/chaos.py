@@ -51,7 +51,8 @@ class Trial:
 
     def __init__(self, python, seed, jit):
         self.ledger = Ledger(python, seed)
-        self.environment = {"PYTHON_JIT": "1"} if jit else {}
+        # Should it crash, it says where.
+        self.environment = {"PYTHONFAULTHANDLER": "1", **({"PYTHON_JIT": "1"} if jit else {})}
         self.chance = random.Random("%d %s" % (seed, python.name))
         self.world = None
 

@@ -133,11 +133,11 @@ class Judge:
 
     def _ask(self, look):
         if not self.world.target.alive():
-            return self._find("the target is dead: status %s" % self.world.target.child.process.returncode)
+            return self._find("the target is dead: %s" % self.world.describe())
         try:
             look()
         except (Timeout, AssertionError, OSError) as error:
-            self._find("%s: %s" % (type(error).__name__, error))
+            self._find("%s: %s; %s" % (type(error).__name__, error, self.world.describe()))
 
     def _holds(self, condition, sentence):
         if not _eventually(condition, PATIENCE_SECONDS):

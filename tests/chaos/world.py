@@ -71,6 +71,8 @@ class World:
     def describe(self):
         """For a finding: what everybody was at."""
         said = ["daemon: %s" % self.daemon.log[-1500:]] if self.daemon else []
+        if self.target is not None:
+            said.append("target: status %s, %s" % (self.target.child.process.poll(), self.target.child.errors[-3000:]))
         if self.session is not None:
             last = self.session.updates[-1:]
             said.append("client: status %s, %d updates, last %s, %s" % (
