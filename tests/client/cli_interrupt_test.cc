@@ -30,6 +30,34 @@ std::vector<std::string> Words(const FakeControl& daemon, std::vector<std::strin
   return words;
 }
 
+void WaitForRequest(const FakeControl& daemon) {
+  while (daemon.requests().attach.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// Its first update comes late.
+Script SlowToBegin() {
+  Script script = UntilDetached();
+  script.attach.silence = std::chrono::milliseconds(300);
+  return script;
+}
+
+// It never says a word.
+Script Silent() {
+  Script script;
+  script.attach.wait_for_cancel = true;
+  return script;
+}
+
+// Once it has asked for the session.
+ChildResult Interrupted(const FakeControl& daemon, std::vector<std::string> more = {}) {
+  Child child(Words(daemon, std::move(more)), {});
+  WaitForRequest(daemon);
+  child.Signal(SIGINT);
+  return child.Wait();
+}
+
 TEST(Interrupt, FirstOneGetsTheLastUpdate) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
     FakeControl daemon(UntilDetached());
@@ -101,30 +129,16 @@ TEST(Interrupt, SecondOneGivesUp) {
 }
 
 TEST(Interrupt, BeforeTheSessionBeganCancels) {
-  Script script;
-  script.attach.wait_for_cancel = true;
-  FakeControl daemon(script);
-  Child child(Words(daemon), {});
-  while (daemon.requests().attach.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  child.Signal(SIGINT);
-  const ChildResult result = child.Wait();
+  FakeControl daemon(Silent());
+  const ChildResult result = Interrupted(daemon);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("before the daemon began a session"));
 }
 
 // Its id is on the way: the session is ended by it, and its proof is seen.
 TEST(Interrupt, AsTheSessionBeginsGetsTheLastUpdate) {
-  Script script = UntilDetached();
-  script.attach.silence = std::chrono::milliseconds(300);
-  FakeControl daemon(script);
-  Child child(Words(daemon), {});
-  while (daemon.requests().attach.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  child.Signal(SIGINT);
-  const ChildResult result = child.Wait();
+  FakeControl daemon(SlowToBegin());
+  const ChildResult result = Interrupted(daemon);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("detach proof: 0 links left"));
   EXPECT_EQ(daemon.requests().detach.size(), 1u);
@@ -132,13 +146,9 @@ TEST(Interrupt, AsTheSessionBeginsGetsTheLastUpdate) {
 }
 
 TEST(Interrupt, SecondOneBeforeTheSessionBeganWaitsNoLonger) {
-  Script script;
-  script.attach.wait_for_cancel = true;
-  FakeControl daemon(script);
+  FakeControl daemon(Silent());
   Child child(Words(daemon), {});
-  while (daemon.requests().attach.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  WaitForRequest(daemon);
   const auto begin = std::chrono::steady_clock::now();
   child.Signal(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -159,29 +169,15 @@ TEST(Interrupt, LeavesAKeptSessionRunning) {
 }
 
 TEST(Interrupt, LeavesAKeptSessionThatHasJustBegun) {
-  Script script = UntilDetached();
-  script.attach.silence = std::chrono::milliseconds(300);
-  FakeControl daemon(script);
-  Child child(Words(daemon, {"--keep"}), {});
-  while (daemon.requests().attach.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  child.Signal(SIGINT);
-  const ChildResult result = child.Wait();
+  FakeControl daemon(SlowToBegin());
+  const ChildResult result = Interrupted(daemon, {"--keep"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("session s-1 goes on"));
 }
 
 TEST(Interrupt, ADaemonThatDoesNotAnswerMayBeginAKeptSessionYet) {
-  Script script;
-  script.attach.wait_for_cancel = true;
-  FakeControl daemon(script);
-  Child child(Words(daemon, {"--keep"}), {});
-  while (daemon.requests().attach.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  child.Signal(SIGINT);
-  const ChildResult result = child.Wait();
+  FakeControl daemon(Silent());
+  const ChildResult result = Interrupted(daemon, {"--keep"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("what it may begin yet goes on"));
 }
