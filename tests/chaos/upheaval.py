@@ -4,7 +4,7 @@ import signal
 import time
 
 from harness import faults, traces
-from harness.child import Child, Timeout
+from harness.child import Timeout
 from judge import Judge
 from world import KINDS, SECONDS, TARGETS, kill
 
@@ -74,7 +74,10 @@ class Upheaval:
     def trace_target(self):
         """By somebody else, as a debugger would: the daemon cannot hold its threads meanwhile."""
         log = self.world.directory + "/strace-of-target"
-        tracer = Child([faults.STRACE, "-f", "-qq", "-o", log, "-e", "trace=none", "-p", str(self.world.target.pid)])
+        try:
+            tracer = faults.strace(self.world.target, log, "-e", "trace=none", seconds=5)
+        except Timeout:
+            return  # the daemon held a thread just then, and strace was refused
         try:
             time.sleep(self.chance.uniform(0, 1))
         finally:

@@ -9,13 +9,14 @@ from harness.child import Child, Timeout
 STRACE = "/usr/bin/strace"
 
 
-def strace(daemon, log, *options, seconds=10):
-    """strace on every thread of the daemon. The caller kills what is returned."""
-    tracer = Child([STRACE, "-f", "-qq", "-o", log, *options, "-p", str(daemon.pid)])
+def strace(process, log, *options, seconds=10):
+    """strace on every thread of a daemon or target. Killed before it is there, it leaves the child on which it tries what
+    ptrace(2) can do. The caller kills what is returned."""
+    tracer = Child([STRACE, "-f", "-qq", "-o", log, *options, "-p", str(process.pid)])
     limit = time.monotonic() + seconds
-    # What is injected may have ended the daemon by then, and strace with it.
-    while daemon.child.process.poll() is None and not traces.are_all_traced(daemon.pid, tracer.pid):
-        gave_up = tracer.process.poll() is not None and traces.runs(daemon.pid)
+    # What is injected may have ended it by then, and strace with it.
+    while process.child.process.poll() is None and not traces.are_all_traced(process.pid, tracer.pid):
+        gave_up = tracer.process.poll() is not None and traces.runs(process.pid)
         if gave_up or time.monotonic() > limit:
             tracer.kill()
             raise Timeout("strace was not on each thread within %g s: %s" % (seconds, tracer.errors))
