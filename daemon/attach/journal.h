@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct PlacedProbe {
 
 // By code object and field: a journal may have a hundred thousand of them.
 using ArmedFields = std::map<std::pair<uint64_t, uint64_t>, ArmedField>;
+
+// The line of KeepForCopies().
+inline constexpr std::string_view kUndoneLine = "undone";
 
 struct JournalContents {
   TargetId target;
@@ -135,6 +139,7 @@ class Journal {
 
   Journal(Fd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
   static OpenOnes& AllOpen();
+  static std::string DirectoryOf(const std::string& state_dir);
   std::string Header() const;
   std::string Text(size_t most_dead) const;
   absl::Status Write(std::string_view lines);
