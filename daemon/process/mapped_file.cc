@@ -36,9 +36,9 @@ std::optional<Found> Checked(Fd fd, const Mapping& mapping) {
 
 // The kernel's own link from the mapping to its file; needs CAP_SYS_ADMIN or
 // CAP_CHECKPOINT_RESTORE.
-std::optional<Found> FindByMapping(const TargetProcess& process, const Mapping& mapping) {
+Fd OpenByMapping(const TargetProcess& process, const Mapping& mapping) {
   const std::string name = MapFilesName(mapping);
-  return Checked(Fd(openat(process.proc_dirfd(), name.c_str(), O_PATH | O_CLOEXEC)), mapping);
+  return Fd(openat(process.proc_dirfd(), name.c_str(), O_PATH | O_CLOEXEC));
 }
 
 // By its path below the target's root. A path in maps has no symbolic links, so one found now was
@@ -57,11 +57,18 @@ bool SameFile(const Found& a, const Found& b) {
   return a.stat.st_dev == b.stat.st_dev && a.stat.st_ino == b.stat.st_ino;
 }
 
-absl::Status Gone(pid_t pid, const Mapping& mapping) {
+// Through the mapping another file is opened where overlayfs made a copy of one with several names.
+absl::Status Gone(const TargetProcess& process, const Mapping& mapping) {
+  const std::string what =
+      absl::StrCat("pid ", process.pid(), ": ", mapping.path, ": the file that the process runs ");
+  if (OpenByMapping(process, mapping).valid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, "was copied under it (an overlay file system?); restart the process, ",
+                     "then attach"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
-      "pid ", pid, ": ", mapping.path,
-      ": the file that the process runs was deleted or replaced (by an upgrade?), and its mapping "
-      "cannot be opened (needs CAP_SYS_ADMIN); restart the process and try again"));
+      what, "was deleted or replaced (by an upgrade?), and its mapping cannot be opened (needs ",
+      "CAP_SYS_ADMIN); restart the process and try again"));
 }
 
 absl::StatusOr<Fd> OpenForReading(const Found& found, pid_t pid, const Mapping& mapping) {
@@ -84,9 +91,9 @@ absl::StatusOr<Fd> OpenMappedFile(const TargetProcess& process, const Mapping& m
     return absl::InvalidArgumentError(
         absl::StrCat("pid ", pid, ": no file behind the mapping at ", ToString(mapping.start)));
   }
-  const auto by_mapping = FindByMapping(process, mapping);
+  const auto by_mapping = Checked(OpenByMapping(process, mapping), mapping);
   const auto by_path = FindByPath(process, mapping);
-  if (!by_mapping && !by_path) return Gone(pid, mapping);
+  if (!by_mapping && !by_path) return Gone(process, mapping);
   if (opened_path != nullptr) {
     const bool path_leads_there = by_path && (!by_mapping || SameFile(*by_mapping, *by_path));
     *opened_path = path_leads_there ? absl::StrCat("/proc/", pid, "/root", mapping.path)

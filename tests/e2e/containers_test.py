@@ -1,5 +1,6 @@
 """Processes in containers: namespaces, roots and users of their own; and a daemon that is in one itself."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import unittest
 from harness import traces
 from harness.case import Case, each_with_own_file, each_with_own_root, main
 from harness.child import dies_with_parent
-from harness.container import APP, RUNC, Image, Runc
+from harness.container import APP, RUNC, Image, Place, Runc
 from harness.daemon import SBUMPD
 from harness.session import Session, calls_by_name
 from harness.target import TARGETS
@@ -150,8 +151,18 @@ class NamespacesTest(ContainerCase):
 
     def test_a_file_that_was_copied_up_is_refused(self):
         """The kernel would place a probe in the copy, which nobody runs, and say nothing."""
-        target = self.start_inside(python=self.python)
-        os.utime("/proc/%d/root%s" % (target.pid, os.path.realpath(self.python.path)))
+        self.try_copied_up(self.python)
+
+    def test_a_file_of_two_names_that_was_copied_up_is_refused(self):
+        """The copy has an inode of its own then."""
+        python = Place(self.scratch + "/python")
+        shutil.copy(os.path.realpath(self.python.path), python.path)
+        os.link(python.path, python.path + "-too")
+        self.try_copied_up(python)
+
+    def try_copied_up(self, python):
+        target = self.start_inside(python=python)
+        os.utime("/proc/%d/root%s" % (target.pid, os.path.realpath(python.path)))
         answer = self.daemon.ctl("attach", "--pid", target.pid, *STEP)
         self.assert_refused(answer, PRECONDITION, "overlay", "restart the process")
         self.assertEqual(target.ask("work", N), ANSWER)
