@@ -99,9 +99,9 @@ class LiarTest(HostileCase):
 
     @each_mechanism
     def test_a_list_that_leads_to_itself(self, python):
-        """The walk ends at --max-stop, and says so; or finds the list broken."""
+        """The walk ends at --max-stop, and says so; or finds the list broken. Without a GIL it goes by names, to its end."""
         answers = self.lie(python, "loops", codes=(0, NO_MATCH, PRECONDITION))
-        self.assertIn("incomplete", answers[1].out + answers[1].err)
+        self.assertEqual("incomplete" in answers[1].out + answers[1].err, not python.free_threaded)
 
     @each_mechanism
     def test_wild_pointers(self, python):

@@ -15,6 +15,7 @@ import time
 from protocol import serve
 
 POINTER = 8
+HEADER = object.__basicsize__
 GC_HEAD = 16
 # x86-64; include/uapi/linux/userfaultfd.h
 USERFAULTFD, UFFD_API, UFFDIO_API, UFFDIO_REGISTER, MODE_MISSING = 323, 0xAA, 0xC018AA3F, 0xC020AA00, 1
@@ -34,6 +35,12 @@ def word(address):
     return ctypes.c_uint64.from_address(address)
 
 
+def keep(function):
+    """With a name in this module: without a GIL there are no lists in which a reader would find it."""
+    globals()["kept_%d" % len(kept)] = function
+    kept.append(function)
+
+
 def spoilt(number):
     """A function of its own, and the addresses in its code object that hold its file's name."""
     name = "/nowhere/spoilt_%d_%d.py" % (number, len(kept))
@@ -41,6 +48,7 @@ def spoilt(number):
     exec(compile("def spoilt():\n    def inner():\n        return 1\n    return inner\n", name, "exec"), space)
     code = space["spoilt"].__code__
     own_name = code.co_filename
+    keep(space["spoilt"])
     kept.append((space, own_name))
     places = [id(code) + POINTER * i for i in range(2, 24) if word(id(code) + POINTER * i).value == id(own_name)]
     assert places, "no pointer to its name in the code object"
@@ -50,8 +58,13 @@ def spoilt(number):
 # ---- Lies ----
 
 def loops():
-    """A list of the garbage collector that leads to itself."""
+    """A list of the garbage collector that leads to itself; without a GIL there is none, and a module does."""
     gc.disable()
+    if HEADER > 16:
+        globals()["itself"] = type(sys)("itself")
+        itself.itself, itself.type = itself, type("type", (), {"itself": itself})
+        itself.type.type = itself.type
+        return
     row = [[] for _ in range(100)]
     kept.append(row)
     # Its neighbours stay: the end of the next one would mend it.
@@ -69,11 +82,11 @@ def wild_pointers():
 def huge_sizes():
     for i, size in enumerate([1 << 20, 1 << 32, 1 << 40, 1 << 62, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF]):
         code, _ = spoilt(i)
-        word(id(code.co_consts) + 16).value = size  # ob_size
+        word(id(code.co_consts) + HEADER).value = size  # ob_size
         name = "x%d" % i * 20
         _, place = spoilt(100 + i)
         kept.append(name)
-        word(id(name) + 16).value = size  # its length
+        word(id(name) + HEADER).value = size  # its length
         word(place).value = id(name)
 
 
@@ -81,9 +94,9 @@ def long_names():
     """Names of 100 MB, and 5,000 of 60 KB."""
     big = "n" * (100 << 20)
     for changes in [{"co_name": big}, {"co_filename": big}, {"co_name": big, "co_filename": big}]:
-        kept.append(type(step)(step.__code__.replace(**changes), {}))
+        keep(type(step)(step.__code__.replace(**changes), {}))
     for i in range(5000):
-        kept.append(type(step)(step.__code__.replace(co_name="m" * 60000 + str(i)), {}))
+        keep(type(step)(step.__code__.replace(co_name="m" * 60000 + str(i)), {}))
 
 
 def consts_lead_back():
@@ -92,7 +105,7 @@ def consts_lead_back():
     two, _ = spoilt(2)
     for tuple_of, inner in [(one.co_consts, one), (two.co_consts, one)]:
         for i in range(len(tuple_of)):
-            word(id(tuple_of) + 24 + POINTER * i).value = id(inner)
+            word(id(tuple_of) + HEADER + POINTER * (1 + i)).value = id(inner)
 
 
 def changes():
