@@ -50,7 +50,9 @@ Fd LinkCreateSyscall(int program_fd, pid_t pid, const char* path, const uint64_t
 }
 
 // A kernel that knows the link looks at the path first and finds a directory (EBADF); another knows
-// no such type.
+// no such type. The first that knew it (6.6) took the pid for one thread's: calls of the others
+// would be missed. Those since (upstream commit 46ba0e49b642, 6.10) refuse a negative pid before
+// they look at the path (EINVAL). As libbpf asks, in probe_uprobe_multi_link().
 bool AskKernel() {
   const bpf_insn do_nothing[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
                                  {.code = BPF_JMP | BPF_EXIT}};
@@ -60,8 +62,11 @@ bool AskKernel() {
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "sb_probe", "GPL", do_nothing, 2, &options));
   if (!program.valid()) return false;
   const uint64_t offset = 0;
-  const Fd link = LinkCreateSyscall(program.get(), 0, "/", &offset, false);
-  return !link.valid() && errno == EBADF;
+  const auto answers = [&](pid_t pid, int error) {
+    const Fd link = LinkCreateSyscall(program.get(), pid, "/", &offset, false);
+    return !link.valid() && errno == error;
+  };
+  return answers(0, EBADF) && answers(-1, EINVAL);
 }
 
 constexpr char kPmu[] = "/sys/bus/event_source/devices/uprobe/";

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "daemon/attach/kernel_features.h"
 #include "daemon/attach/uprobe_link.h"
@@ -104,7 +105,7 @@ struct Way {
 
 class UprobeLinkTest : public ::testing::TestWithParam<Way> {};
 
-TEST_P(UprobeLinkTest, SeesEachCallAndLeavesNothing) {
+TEST_P(UprobeLinkTest, SeesEachCallOfEachThreadAndLeavesNothing) {
   const Counter counter(GetParam().kind);
   ASSERT_TRUE(counter.valid()) << strerror(errno);
   {
@@ -118,10 +119,14 @@ TEST_P(UprobeLinkTest, SeesEachCallAndLeavesNothing) {
     EXPECT_NE(FirstByte(), kPush);
     for (uint64_t i = 0; i < kCalls; ++i) ASSERT_EQ(sb_probed(i), i);
     EXPECT_EQ(counter.count(), kCalls);
+    std::thread([] {
+      for (uint64_t i = 0; i < kCalls; ++i) sb_probed(i);
+    }).join();
+    EXPECT_EQ(counter.count(), 2 * kCalls);
   }
   EXPECT_EQ(FirstByte(), kPush);
   EXPECT_EQ(sb_probed(7), 7);
-  EXPECT_EQ(counter.count(), kCalls);
+  EXPECT_EQ(counter.count(), 2 * kCalls);
 }
 
 // Those of the kernel that runs the test; KernelFeaturesTest fails where some are missing.
