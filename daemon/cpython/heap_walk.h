@@ -15,7 +15,7 @@ namespace sbump {
 struct HeapWalk {
   // Most bytes of names in `codes`: a process can let any number of code objects share one long
   // str.
-  static constexpr uint64_t kMaxNameBytes = 256 << 20;
+  static constexpr uint64_t kMaxNameBytes = 128 << 20;
 
   std::vector<CodeObject> codes;  // no address twice
   ModuleNames modules;

@@ -15,7 +15,8 @@ from harness.program import Program
 from harness.session import calls_by_name
 from harness.target import TARGETS
 
-# A daemon with one session has about 35 MB; the walk's cache and the names of code objects are bounded by 128 and 256 MB.
+# A daemon with one session has about 35 MB; the walk's cache and the names of code objects are bounded by 128 MB
+# each; a session has the names of its targets once more.
 MOST_MEMORY_KB = 500 << 10
 MOST_SECONDS = 12          # for one attach to a liar, --max-stop 1s included
 PATIENCE_SECONDS = 20      # the daemon's own, with memory that does not answer (daemon/rpc/blocking_work.h)
