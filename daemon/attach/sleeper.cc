@@ -69,6 +69,7 @@ class Sleeper::Impl {
     });
   }
   ~Impl() {
+    Run([this] { look_.cancel(); });
     work_.reset();
     thread_.join();
   }
@@ -77,19 +78,46 @@ class Sleeper::Impl {
   // The thread's only.
   WakeLatency& latency() { return latency_; }
 
-  // Runs it on the thread, and waits.
+  // Runs it on the thread, and waits. What it throws (no file descriptor) is thrown here.
   void Run(const std::function<void()>& task) {
     std::promise<void> done;
     asio::post(io_, [&] {
-      task();
-      done.set_value();
+      try {
+        task();
+        done.set_value();
+      } catch (const std::exception&) {
+        done.set_exception(std::current_exception());
+      }
     });
-    done.get_future().wait();
+    done.get_future().get();
+  }
+
+  // On the thread. One that was interrupted and has not stopped yet can only be let go when it
+  // does, or it stands for as long as this thread lives.
+  void LetGoWhenItStops(const SeizedThread& thread) {
+    leavers_.push_back(thread);
+    LookAtLeavers();
   }
 
  private:
+  void LookAtLeavers() {
+    std::erase_if(leavers_, [](SeizedThread& thread) {
+      const SeizedThread::State state = thread.Look();
+      return state == SeizedThread::State::kEnded ||
+             (state == SeizedThread::State::kStopped && thread.Detach());
+    });
+    if (leavers_.empty()) return;
+    look_.expires_after(nanoseconds(kLookEveryNs));
+    look_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) LookAtLeavers();
+    });
+  }
+
   asio::io_context io_{1};
   WakeLatency latency_;
+  // The thread's only.
+  std::vector<SeizedThread> leavers_;
+  asio::steady_timer look_{io_};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::thread thread_;
 };
@@ -108,6 +136,7 @@ class Sleeper::Room : public Sleeper::Sleepers {
     Pause();
     impl_.Run([this] {
       requests_.close();
+      for (const auto& [sequence, held] : held_) impl_.LetGoWhenItStops(held.thread);
       held_.clear();
     });
     impl_.Run([] {});  // what was on its way when the descriptor was closed
