@@ -27,6 +27,7 @@
 #include "daemon/metrics/meters.h"
 #include "daemon/process/dead_mans_handle.h"
 #include "daemon/process/own_namespaces.h"
+#include "daemon/process/target_process.h"
 #include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
 #include "daemon/rpc/server.h"
@@ -203,6 +204,7 @@ int RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper =
       LinkKeeper::Start(DeadMansHandle::timer_fd());
   if (!keeper.ok()) return CannotStart(keeper.status());
+  SetOwnHelper((*keeper)->pid());
   InterpreterFileCache files;
   ControlThread control;
   BlockingWork blocking(control);

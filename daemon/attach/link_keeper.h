@@ -42,6 +42,7 @@ class LinkKeeper {
   uint64_t closed() const { return closed_; }
 
   // Readable once the process has ended.
+  pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }
 
  private:

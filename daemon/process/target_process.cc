@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -22,6 +23,8 @@ namespace {
 constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD, linux/sched.h
 constexpr size_t kMaxStatBytes = 4096;
 constexpr size_t kReadChunkBytes = 256 * 1024;
+
+std::atomic<pid_t> own_helper = 0;
 
 std::string Named(pid_t pid, const std::string& rest) { return absl::StrCat("pid ", pid, rest); }
 
@@ -108,11 +111,14 @@ uint64_t TicksNow() {
 TargetProcess::TargetProcess(TargetId id, Fd pidfd, Fd proc_dirfd)
     : id_(id), pidfd_(std::move(pidfd)), proc_dirfd_(std::move(proc_dirfd)) {}
 
+void SetOwnHelper(pid_t pid) { own_helper = pid; }
+
 absl::StatusOr<TargetProcess> TargetProcess::Open(pid_t pid) {
   if (pid <= 0) {
     return absl::InvalidArgumentError(Named(pid, ": a process id is greater than 0"));
   }
-  if (pid == getpid()) return absl::InvalidArgumentError(Named(pid, ": is sbump's own process"));
+  if (pid == getpid() || pid == own_helper)
+    return absl::InvalidArgumentError(Named(pid, ": is sbump's own process"));
   SB_ASSIGN_OR_RETURN(Fd pidfd, OpenPidfd(pid));
   Fd dir(open(absl::StrCat("/proc/", pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir.valid() && errno == ENOENT && HasEnded(pidfd.get())) {

@@ -28,7 +28,7 @@ class TargetProcess {
  public:
   // Refuses, in words, what cannot be a target: kNotFound (no such pid, or a thread id that is no
   // process), kUnimplemented (a zombie, a kernel thread), kPermissionDenied, kInvalidArgument (pid
-  // <= 0).
+  // <= 0, sbump's own), kResourceExhausted (no file descriptor).
   static absl::StatusOr<TargetProcess> Open(pid_t pid);
 
   const TargetId& id() const { return id_; }
@@ -51,6 +51,9 @@ class TargetProcess {
   Fd pidfd_;
   Fd proc_dirfd_;
 };
+
+// A process of sbump's that is no target either, beside this one.
+void SetOwnHelper(pid_t pid);
 
 // Parses the start time out of the text of /proc/PID/stat. The command name may hold spaces and
 // parentheses.

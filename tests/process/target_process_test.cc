@@ -98,6 +98,11 @@ TEST(TargetProcessTest, NonsenseAndItselfAreInvalid) {
   for (const pid_t pid : {0, -1, getpid()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(TargetProcess::Open(pid).status())) << pid;
   }
+  Child helper([] { pause(); });
+  EXPECT_TRUE(TargetProcess::Open(helper.pid()).ok());
+  SetOwnHelper(helper.pid());
+  EXPECT_TRUE(absl::IsInvalidArgument(TargetProcess::Open(helper.pid()).status()));
+  SetOwnHelper(0);
 }
 
 }  // namespace
