@@ -96,7 +96,12 @@ class Loaded {
     if (ring_ == nullptr) return ErrnoStatus(errno, "opening the ring buffer of process events");
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_.valid()) return ErrnoStatus(errno, "eventfd");
-    thread_ = std::thread([this] { Run(); });
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {
+      return absl::ResourceExhaustedError(
+          StrCat("children cannot be followed: no thread to be had: ", error.what()));
+    }
     return absl::OkStatus();
   }
 

@@ -72,27 +72,41 @@ ProcessSession::ProcessSession(std::string session_id, Origin origin,
       opens_window_(opens_window),
       started_ns_(MonotonicNs()),
       held_(std::move(held)),
-      progress_(StrCat("studying pid ", origin_.pid)),
-      loop_(std::make_unique<Loop>()) {
+      progress_(StrCat("studying pid ", origin_.pid)) {
   Publish(SessionState::kAttaching, nullptr);
 }
 
 ProcessSession::~ProcessSession() {
   Stop("daemon shutting down");
-  if (thread_.joinable()) thread_.join();
+  JoinThread();
 }
 
 void ProcessSession::Start(Listener listener) {
   listener_ = std::move(listener);
-  thread_ = std::thread([this] { Run(); });
+  try {
+    loop_ = std::make_unique<Loop>();
+    SetTakesTasks(true);
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::exception& error) {
+    End(absl::ResourceExhaustedError(
+        StrCat("pid ", pid(), ": sbumpd has no thread or file descriptor left for it (",
+               error.what(), "): end other sessions, or raise its limits")));
+  }
+}
+
+void ProcessSession::JoinThread() {
+  if (thread_.joinable()) thread_.join();
 }
 
 void ProcessSession::Stop(const std::string& reason) {
-  {
-    std::lock_guard lock(mutex_);
-    if (stop_reason_.empty()) stop_reason_ = reason;
-  }
-  loop_->io.stop();
+  std::lock_guard lock(mutex_);
+  if (stop_reason_.empty()) stop_reason_ = reason;
+  if (takes_tasks_) loop_->io.stop();
+}
+
+void ProcessSession::SetTakesTasks(bool takes_tasks) {
+  std::lock_guard lock(mutex_);
+  takes_tasks_ = takes_tasks;
 }
 
 std::string ProcessSession::StopReason() const {
@@ -148,7 +162,11 @@ void ProcessSession::Refresh(std::function<void()> done) {
 
 void ProcessSession::Run() {
   pthread_setname_np(pthread_self(), "session");
-  absl::Status status = Live();
+  End(Live());
+}
+
+// All that it had of the daemon goes back now: its session may go on for long, with many more.
+void ProcessSession::End(const absl::Status& status) {
   if (!status.ok()) {
     // Of those that are followed many end before anything can be done; the session tells the rest.
     Log(origin_.join == Join::kAsked ? LogLevel::kWarning : LogLevel::kDebug, "attach_failed",
@@ -162,6 +180,7 @@ void ProcessSession::Run() {
   TakeLastTasks();
   attachment_.reset();
   held_.reset();  // where it ended before it came to that
+  loop_.reset();
   listener_.on_end(status);
 }
 
@@ -184,10 +203,8 @@ absl::Status ProcessSession::Live() {
 
 // Whoever asked for something gets an answer, also when the process ended first.
 void ProcessSession::TakeLastTasks() {
-  {
-    std::lock_guard lock(mutex_);
-    takes_tasks_ = false;
-  }
+  SetTakesTasks(false);
+  if (loop_ == nullptr) return;
   loop_->io.restart();
   loop_->io.poll();
 }

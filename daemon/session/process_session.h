@@ -48,7 +48,9 @@ class ProcessSession {
   ProcessSession(const ProcessSession&) = delete;
   ProcessSession& operator=(const ProcessSession&) = delete;
 
+  // Where the daemon has no thread or descriptor left, on_end is called before this returns.
   void Start(Listener listener);
+  void JoinThread();  // after on_end
 
   // Ends it; the first reason given counts.
   void Stop(const std::string& reason);
@@ -67,6 +69,7 @@ class ProcessSession {
  private:
   struct Loop;
   void Run();
+  void End(const absl::Status& status);
   absl::Status Live();
   absl::Status Attach();
   absl::Status AttachOnce();
@@ -79,6 +82,7 @@ class ProcessSession {
   void Tick();
   // Runs it on the process's thread; false where that is over.
   bool Post(std::function<void()> task);
+  void SetTakesTasks(bool takes_tasks);
   void TakeLastTasks();
   void Publish(SessionState state, std::shared_ptr<const SessionEnd> end);
   std::shared_ptr<const SessionEnd> Finish();
@@ -104,7 +108,7 @@ class ProcessSession {
 
   mutable std::mutex mutex_;
   std::string stop_reason_;                 // guarded by mutex_; empty: not asked
-  bool takes_tasks_ = true;                 // guarded by mutex_
+  bool takes_tasks_ = false;                // guarded by mutex_; while it does, there is a loop_
   std::shared_ptr<const Snapshot> latest_;  // guarded by mutex_
 
   std::unique_ptr<Loop> loop_;

@@ -109,10 +109,12 @@ absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
 absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
                                                    const Sees& sees) {
   std::vector<ProcessFacts> processes;
-  for (pid_t pid : ListProcesses()) {
-    if (pid == getpid()) continue;
-    // Those that end meanwhile, and kernel threads.
+  const std::vector<pid_t> all = ListProcesses();
+  if (all.empty()) return absl::ResourceExhaustedError("/proc cannot be listed");
+  for (pid_t pid : all) {
+    // Those that end meanwhile, kernel threads, and sbump's own.
     absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
+    if (absl::IsResourceExhausted(process.status())) return process.status();
     if (!process.ok() || (sees && !sees(*process))) continue;
     absl::StatusOr<ProcessFacts> facts = ReadProcessFacts(*process);
     if (facts.ok()) processes.push_back(*std::move(facts));

@@ -113,11 +113,23 @@ void Session::Run(const std::function<void(absl::Status)>& on_end) {
   pthread_setname_np(pthread_self(), "session-group");
   absl::Status status = Begin();
   if (status.ok()) {
-    loop_->io.run();
+    RunLoop();
     if (!attached_) status = first_failure_;
   }
   Finish(status);
   on_end(status);
+}
+
+// What is thrown (no memory) ends this session, in order, and no other.
+void Session::RunLoop() {
+  while (true) {
+    try {
+      loop_->io.run();
+      return;
+    } catch (const std::exception& error) {
+      Stop(StrCat("the daemon's resources are exhausted: ", error.what()));
+    }
+  }
 }
 
 void Session::Finish(const absl::Status& status) {
@@ -242,6 +254,7 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   member.state = SessionState::kEnded;
   room_ = Room();
   // A member for what it executed may have it already.
+  member.process->JoinThread();
   const bool goes_on = std::any_of(members_.begin(), members_.end(), [pid](const Member& other) {
     return other.state != SessionState::kEnded && other.process->pid() == pid;
   });

@@ -35,8 +35,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Begins to attach. `on_end` is called once, after the last snapshot: with the error if the
-  // session never became active, else OK.
+  // Begins to attach; throws where there is no thread to be had. `on_end` is called once, after the
+  // last snapshot: with the error if the session never became active, else OK.
   void Start(std::function<void(absl::Status)> on_end);
 
   // Ends the session; the first reason given counts.
@@ -79,6 +79,7 @@ class Session {
   struct Change;
 
   void Run(const std::function<void(absl::Status)>& on_end);
+  void RunLoop();
   void Finish(const absl::Status& status);
   bool Post(std::function<void()> task);
   absl::Status Begin();

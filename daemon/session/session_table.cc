@@ -25,15 +25,20 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Begin(
                  ": one session per process; end that one first (sbumpctl detach ", id, ")"));
     }
   }
-  const std::string id = StrCat("s", next_id_++);
-  auto session = std::make_shared<Session>(id, std::move(spec), environment_);
-  sessions_[id] = session;
-  session->AddSink(std::move(sink));
-  session->Start([this, id, on_end = std::move(on_end)](absl::Status status) {
-    Ended(id);
-    on_end(std::move(status));
-  });
-  return session;
+  try {
+    const std::string id = StrCat("s", next_id_++);
+    auto session = std::make_shared<Session>(id, std::move(spec), environment_);
+    session->AddSink(std::move(sink));
+    session->Start([this, id, on_end = std::move(on_end)](absl::Status status) {
+      Ended(id);
+      on_end(std::move(status));
+    });
+    return sessions_[id] = std::move(session);  // its end waits for the mutex
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(
+        StrCat("sbumpd has no thread or file descriptor left for another session (", error.what(),
+               "): end other sessions, or raise its limits"));
+  }
 }
 
 std::shared_ptr<Session> SessionTable::Find(const std::string& id) const {

@@ -1,5 +1,6 @@
 #include "daemon/session/process_session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,11 +8,13 @@
 #include <memory>
 
 #include "tests/process/child.h"
+#include "tests/session/no_file_descriptors.h"
 
 namespace sbump {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 char StateOf(pid_t pid) {
   const auto process = TargetProcess::Open(pid);
@@ -38,6 +41,24 @@ TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
                  .on_end = [&](absl::Status status) { ended.set_value(std::move(status)); }});
   EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));
   EXPECT_NE(StateOf(child.pid()), 't');
+}
+
+TEST(ProcessSessionTest, WithoutFileDescriptorsItEndsInWords) {
+  ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {},
+                         std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+  absl::Status ended;
+  {
+    const NoFileDescriptors none;
+    process.Start({.on_progress = [] {},
+                   .on_active = [] {},
+                   .on_end = [&](absl::Status status) { ended = std::move(status); }});
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(ended)) << ended;
+  EXPECT_THAT(std::string(ended.message()), HasSubstr("Too many open files"));
+  EXPECT_EQ(process.latest()->state, SessionState::kEnded);
+  std::promise<void> refreshed;
+  process.Refresh([&] { refreshed.set_value(); });
+  refreshed.get_future().wait();
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/session/no_file_descriptors.h"
+
 namespace sbump {
 namespace {
 
@@ -67,6 +69,18 @@ TEST_F(SessionTableTest, AnAttachThatFailsSaysWhyOnce) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("4194321"));
   EXPECT_THAT(table.All(), IsEmpty());
   EXPECT_EQ(table.Find((*session)->id()), nullptr);
+}
+
+TEST_F(SessionTableTest, WithoutFileDescriptorsItRefusesInWords) {
+  absl::Status refused;
+  {
+    const NoFileDescriptors none;
+    refused = table.Begin(SpecFor(kNobody), IgnoreSnapshots, IgnoreEnd).status();
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Too many open files"));
+  EXPECT_THAT(table.All(), IsEmpty());
+  EXPECT_TRUE(table.Begin(SpecFor(kNobody), IgnoreSnapshots, IgnoreEnd).ok());
 }
 
 TEST_F(SessionTableTest, ASecondSessionOnAProcessIsToldOfTheFirst) {

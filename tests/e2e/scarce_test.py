@@ -1,0 +1,61 @@
+"""A daemon that has too few file descriptors for all that is asked of it."""
+import os
+
+from harness.case import Case, main
+from harness.family import FamilyCase
+
+STEP = ("--target", "*steady.py:step")
+# For itself and one process, and a part of 16 others.
+FEW = (72, 84, 110)
+CROWD = 16
+
+
+class FewDescriptorsTest(Case):
+    def test_too_many_processes(self):
+        """Those that are too many are named, and nobody else's session ends."""
+        crowd = [self.start_target(self.python, "steady.py", "crowd") for _ in range(CROWD)]
+        for few in FEW:
+            with self.subTest(few=few):
+                self.try_with(few, crowd)
+        for target in crowd:
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+    def try_with(self, few, crowd):
+        self.daemon = self.start_daemon(prefix=("prlimit", "--nofile=%d:%d" % (few, few)))
+        neighbour = self.start_target(script="steady.py")
+        watch = self.attach(neighbour, *STEP)
+        answer = self.daemon.ctl("attach", "--cmdline", "*steady.py crowd*", *STEP, "--max-stop", "1s",
+                                 "--duration", "300ms", "--format", "json")
+        self.assertIn("Too many open files", answer.out + answer.err)
+        self.assertTrue(self.daemon.runs(), self.daemon.log)
+        last = watch.finish()
+        self.assertEqual(last["end"]["reason"], "detached")
+        self.assert_clean_proof(last)
+        self.assertEqual(self.daemon.stop(), 0)
+        for target in (neighbour, *crowd):
+            self.assert_nothing_left(target)
+        self.assert_ends_well(neighbour)
+
+
+class GivenBackTest(FamilyCase):
+    def test_workers_that_come_and_go(self):
+        """Of those that are gone the session keeps the figures, and no descriptors."""
+        target = self.start_target(script="workers.py")
+        session = self.follow(target)
+        before = self.open_files()
+        for _ in range(12):
+            self.wait_members(session, target.ask("hire", "fork", 4))
+            self.assertEqual(target.ask("dismiss"), [0] * 4)
+        session.wait_for(lambda update: sum(one["state"] == "ENDED" for one in update["processes"]) == 48)
+        self.assertLess(self.open_files(), before + 48)
+        self.assertEqual(len(session.finish()["processes"]), 49)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def open_files(self):
+        return len(os.listdir("/proc/%d/fd" % self.daemon.pid))
+
+
+if __name__ == "__main__":
+    main()
