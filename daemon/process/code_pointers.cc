@@ -88,7 +88,7 @@ std::vector<ElfFile::CodePointer> FixedCodePointers(const ElfImage& image) {
   for (size_t i = 0; i < image.segments().size(); ++i) {
     const ElfSegment& segment = image.segments()[i];
     if (segment.executable) continue;
-    const auto bytes = image.SegmentBytes(i);
+    const auto bytes = image.BytesFrom(segment.vaddr, segment.file_size);
     for (uint64_t at = -segment.vaddr % 8; at + 8 <= bytes.size(); at += 8) {
       uint64_t word;
       std::memcpy(&word, bytes.data() + at, sizeof word);

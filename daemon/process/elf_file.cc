@@ -45,12 +45,7 @@ absl::StatusOr<uint64_t> CheckedFileBytes(int fd, const std::string& name) {
   struct stat st;
   if (fstat(fd, &st) != 0) return ErrnoStatus(errno, absl::StrCat(name, ": fstat"));
   if (!S_ISREG(st.st_mode)) return Unsupported(name, "not a regular file");
-  const auto bytes = static_cast<uint64_t>(st.st_size);
-  if (bytes > kMaxElfFileBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, ": has ", bytes, " bytes; sbump reads ", kMaxElfFileBytes, " at most"));
-  }
-  return bytes;
+  return static_cast<uint64_t>(st.st_size);
 }
 
 absl::StatusOr<GElf_Ehdr> CheckedHeader(Elf* elf, const std::string& name) {
@@ -129,9 +124,9 @@ std::string ReadBuildId(Elf* elf, const std::vector<GElf_Phdr>& notes) {
 
 }  // namespace
 
-// Everything is read once, in Open(): afterwards there is no descriptor, no libelf state and no
-// mapping (which a truncation of the file would turn into SIGBUS), so a const ElfFile may be shared
-// between threads.
+// Everything is read once, in Open(), but for the data of large files: afterwards there is no
+// libelf state and no mapping of the file (which its truncation would turn into SIGBUS), so a const
+// ElfFile may be shared between threads.
 struct ElfFile::Impl {
   std::string name;
   std::string build_id;
@@ -199,6 +194,8 @@ absl::StatusOr<std::span<const std::byte>> ElfFile::BytesAt(uint64_t vaddr, uint
 std::span<const std::byte> ElfFile::BytesFrom(uint64_t vaddr, uint64_t max_size) const {
   return impl_->image.BytesFrom(vaddr, max_size);
 }
+
+bool ElfFile::was_unreadable() const { return impl_->image.was_unreadable(); }
 
 bool ElfFile::IsExecutable(uint64_t vaddr) const { return impl_->image.IsExecutable(vaddr); }
 

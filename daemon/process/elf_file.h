@@ -66,8 +66,9 @@ struct CodeRange {
 class ElfFile {
  public:
   // x86-64 ET_EXEC or ET_DYN only; anything else is kUnimplemented and says what was found ("a
-  // 32-bit ELF file"). A truncated or contradictory file is kDataLoss, one above 1 GiB
-  // kResourceExhausted. Reads every segment into memory: a worker's job (2 to 25 ms for an
+  // 32-bit ELF file"). A truncated or contradictory file is kDataLoss, one with more than
+  // 256 MiB of code kResourceExhausted. Reads every segment into memory (of a file of more than 256
+  // MiB the code only, and the rest as it is asked for): a worker's job (2 to 25 ms for an
   // interpreter). `name` is for messages.
   static absl::StatusOr<ElfFile> Open(Fd file, std::string name);
 
@@ -99,6 +100,10 @@ class ElfFile {
   absl::StatusOr<std::span<const std::byte>> BytesAt(uint64_t vaddr, uint64_t size) const;
   // As many bytes as one segment holds from `vaddr` on, at most `max_size`; empty when outside.
   std::span<const std::byte> BytesFrom(uint64_t vaddr, uint64_t max_size) const;
+
+  // Something that was asked for until now is in the file, but could not be read (it is large, and
+  // has been cut short since): what was concluded from its absence is not proven.
+  bool was_unreadable() const;
 
   bool IsExecutable(uint64_t vaddr) const;
   // The offset in the file of `vaddr`: what a uprobe is placed by.

@@ -1,6 +1,6 @@
 #include "daemon/process/elf_image.h"
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/process/read_range.h"
 
 namespace sbump {
 namespace {
@@ -59,22 +60,10 @@ absl::Status CheckSegments(const std::vector<ElfSegment>& segments, uint64_t fil
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::byte>> ReadRange(int fd, uint64_t offset, uint64_t size,
-                                                 const std::string& name) {
-  std::vector<std::byte> bytes(size);
-  uint64_t done = 0;
-  while (done < size) {
-    const ssize_t n =
-        pread(fd, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, absl::StrCat(name, ": read at offset ", offset + done));
-    if (n == 0) {
-      return absl::DataLossError(
-          absl::StrCat(name, ": the file ends at offset ", offset + done, " while being read"));
-    }
-    done += static_cast<uint64_t>(n);
-  }
-  return bytes;
+uint64_t FileBytesOf(const std::vector<ElfSegment>& segments, bool only_code) {
+  uint64_t total = 0;
+  for (const ElfSegment& s : segments) total += s.executable || !only_code ? s.file_size : 0;
+  return total;
 }
 
 }  // namespace
@@ -87,13 +76,31 @@ absl::StatusOr<ElfImage> ElfImage::Load(int fd, uint64_t file_bytes,
                                             kMaxLoadSegments));
   }
   SB_RETURN_IF_ERROR(CheckSegments(segments, file_bytes, name));
-  ElfImage image;
-  for (const ElfSegment& s : segments) {
-    SB_ASSIGN_OR_RETURN(auto bytes, ReadRange(fd, s.file_offset, s.file_size, name));
-    image.bytes_.push_back(std::move(bytes));
+  if (const uint64_t code = FileBytesOf(segments, /*only_code=*/true); code > kMaxWholeBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(name, ": has ", code, " bytes of code; sbump ",
+                                                     "reads ", kMaxWholeBytes, " at most"));
   }
+  ElfImage image;
+  image.is_whole_ = FileBytesOf(segments, /*only_code=*/false) <= kMaxWholeBytes;
   image.segments_ = std::move(segments);
+  SB_RETURN_IF_ERROR(image.Read(fd, name));
   return image;
+}
+
+absl::Status ElfImage::Read(int fd, const std::string& name) {
+  std::shared_ptr<const Fd> file;
+  for (const ElfSegment& s : segments_) {
+    Bytes& bytes = bytes_.emplace_back();
+    if (is_whole_ || s.executable) {
+      bytes.whole.resize(s.file_size);
+      SB_RETURN_IF_ERROR(ReadRange(fd, s.file_offset, bytes.whole, name));
+    } else if (s.file_size != 0) {
+      if (file == nullptr) file = std::make_shared<const Fd>(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+      if (!file->valid()) return ErrnoStatus(errno, absl::StrCat(name, ": dup"));
+      SB_ASSIGN_OR_RETURN(bytes.large, LargeSegment::Make(file, s.file_offset, s.file_size));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::optional<size_t> ElfImage::FindFileBacked(uint64_t vaddr) const {
@@ -107,9 +114,18 @@ std::optional<size_t> ElfImage::FindFileBacked(uint64_t vaddr) const {
 std::span<const std::byte> ElfImage::BytesFrom(uint64_t vaddr, uint64_t max_size) const {
   const auto index = FindFileBacked(vaddr);
   if (!index) return {};
-  const uint64_t skip = vaddr - segments_[*index].vaddr;
-  const std::vector<std::byte>& all = bytes_[*index];
-  return std::span(all).subspan(skip, std::min<uint64_t>(max_size, all.size() - skip));
+  const ElfSegment& segment = segments_[*index];
+  const uint64_t skip = vaddr - segment.vaddr;
+  const uint64_t count = std::min(max_size, segment.file_size - skip);
+  const Bytes& bytes = bytes_[*index];
+  if (bytes.large != nullptr) return bytes.large->Bytes(skip, count);
+  return std::span(bytes.whole).subspan(skip, count);
+}
+
+bool ElfImage::was_unreadable() const {
+  return std::ranges::any_of(bytes_, [](const Bytes& bytes) {
+    return bytes.large != nullptr && bytes.large->was_unreadable();
+  });
 }
 
 std::optional<uint64_t> ElfImage::WordAt(uint64_t vaddr) const {

@@ -86,7 +86,12 @@ std::string_view NameAt(std::span<const std::byte> strings, uint32_t offset) {
 }
 
 std::span<const std::byte> SectionBytes(Elf_Scn* section) {
-  const Elf_Data* data = section == nullptr ? nullptr : elf_rawdata(section, nullptr);
+  GElf_Shdr header;
+  if (section == nullptr || gelf_getshdr(section, &header) == nullptr ||
+      header.sh_size > kMaxWholeBytes) {
+    return {};
+  }
+  const Elf_Data* data = elf_rawdata(section, nullptr);
   if (data == nullptr || data->d_buf == nullptr) return {};
   return {static_cast<const std::byte*>(data->d_buf), data->d_size};
 }

@@ -197,6 +197,9 @@ std::vector<absl::StatusOr<EntrySite>> FindEntrySites(const ElfFile& elf,
   std::vector<absl::StatusOr<EntrySite>> sites;
   for (size_t i = 0; i < functions.size(); ++i)
     sites.push_back(ChooseSite(elf, functions[i], lines[i], entrances));
+  for (size_t i = 0; elf.was_unreadable() && i < sites.size(); ++i)
+    sites[i] =
+        NoSite(elf, functions[i].entry, "its file is large, and not all of it could be read");
   return sites;
 }
 

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -51,6 +53,53 @@ TEST(ElfFileTest, ReadsAProgramWithoutSectionHeaders) {
   ASSERT_EQ(elf->segments().size(), 3u);
   EXPECT_TRUE(elf->segments()[1].executable);
   EXPECT_TRUE(elf->segments()[2].writable);
+}
+
+constexpr uint64_t kLarge = 0x100000, kLargeBytes = uint64_t{300} << 20;
+constexpr std::string_view kAtItsEnd = "the end";
+
+// With 300 MiB that nothing was ever written to, but at their end.
+Fd LargeFile(uint32_t flags) {
+  SmallElf small(ET_DYN, 0);
+  small.AddSegment(flags, kLarge, kLargeBytes);
+  Fd file = FileWith(small.bytes());
+  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(kSmallFileBytes + kLargeBytes)), 0);
+  EXPECT_EQ(pwrite(file.get(), kAtItsEnd.data(), kAtItsEnd.size(),
+                   static_cast<off_t>(kSmallFileBytes + kLargeBytes - kAtItsEnd.size())),
+            static_cast<ssize_t>(kAtItsEnd.size()));
+  return file;
+}
+
+TEST(ElfFileTest, ReadsOfALargeFileWhatIsAskedFor) {
+  const auto elf = ElfFile::Open(LargeFile(PF_R), "large");
+  ASSERT_TRUE(elf.ok()) << elf.status();
+  EXPECT_TRUE(elf->FindSymbol("code"));
+  EXPECT_FALSE(elf->CodePointers().empty());
+  const auto end = elf->BytesAt(kLarge + kLargeBytes - kAtItsEnd.size(), kAtItsEnd.size());
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(std::memcmp(end->data(), kAtItsEnd.data(), kAtItsEnd.size()), 0);
+  EXPECT_EQ(elf->BytesFrom(kLarge + kLargeBytes - 4, 100).size(), 4u);
+  EXPECT_TRUE(elf->BytesFrom(kLarge + kLargeBytes, 1).empty());
+  EXPECT_FALSE(elf->was_unreadable());
+  EXPECT_TRUE(elf->BytesFrom(kLarge, kLargeBytes).empty());  // too many
+  EXPECT_TRUE(elf->was_unreadable());
+}
+
+TEST(ElfFileTest, SaysWhereALargeFileIsCutShort) {
+  Fd file = LargeFile(PF_R);
+  const Fd same(dup(file.get()));
+  const auto elf = ElfFile::Open(std::move(file), "large");
+  ASSERT_TRUE(elf.ok()) << elf.status();
+  ASSERT_EQ(ftruncate(same.get(), kSmallFileBytes), 0);
+  EXPECT_TRUE(elf->BytesAt(kSmallCode, 8).ok());
+  EXPECT_FALSE(elf->was_unreadable());
+  EXPECT_FALSE(elf->BytesAt(kLarge, 8).ok());
+  EXPECT_TRUE(elf->was_unreadable());
+}
+
+TEST(ElfFileTest, RefusesTooMuchCode) {
+  const auto elf = ElfFile::Open(LargeFile(PF_R | PF_X), "large");
+  EXPECT_TRUE(absl::IsResourceExhausted(elf.status())) << elf.status();
 }
 
 TEST(ElfFileTest, FindsDefinedSymbolsOnly) {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -37,6 +38,11 @@ class SmallElf {
   void PutWord(uint64_t data_vaddr, uint64_t value) { Put(data_vaddr - 0x1000, value); }
   const std::string& bytes() const { return bytes_; }
   std::string& bytes() { return bytes_; }
+  // One more PT_LOAD, which begins where these bytes end.
+  void AddSegment(uint32_t flags, uint64_t vaddr, uint64_t size) {
+    bytes_[offsetof(Elf64_Ehdr, e_phnum)] = 6;
+    PutSegment(5, PT_LOAD, flags, kSmallFileBytes, vaddr, size, size);
+  }
 
  private:
   void PutHeaders(uint16_t type) {
