@@ -92,7 +92,13 @@ class Resolver {
     }
     const absl::StatusOr<OpenedCode> code = files_.Open(file);
     if (!code.ok()) {
-      for (size_t p : meant_by) Refuse(p, code.status());
+      for (size_t p : meant_by) {
+        if (!patterns_[p].path.IsLiteral()) {
+          answers_[p].left_out.emplace_back(code.status().message());
+        } else {
+          Refuse(p, code.status());
+        }
+      }
       return;
     }
     std::vector<Wanted> wanted;

@@ -25,7 +25,6 @@ static_assert(kMaxNativeTargets == SB_NATIVE_SITES);
 // So many probes leave forked children clean, at the price of some 90 ms each at the end; more
 // share the kernel's quicker kind of link (uprobe_link.h).
 constexpr size_t kMostCleanSites = 4;
-constexpr uint64_t kLookEveryNs = 250'000'000;
 
 }  // namespace
 
@@ -181,6 +180,7 @@ void NativePart::CloseRetired(Programs& programs) {
 
 void NativePart::NoteWarnings() {
   warnings_ = WarningsOf(answers_);
+  if (!late_trouble_.empty()) warnings_.push_back(late_trouble_);
   for (const Row& row : rows_) {
     if (row.in_force && !row.target.site.emulated)
       warnings_.push_back(SteppedWarning(row.target, trap_costs_));
@@ -226,7 +226,7 @@ void NativePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   if (patterns_->empty()) return;
   if (!looking_.valid()) {
     if (MonotonicNs() < next_look_ns_) return;
-    next_look_ns_ = MonotonicNs() + kLookEveryNs;
+    next_look_ns_ = MonotonicNs() + look_pause_ns_;
     if (!NeedsAnotherLook(programs)) return;
     try {
       // A large library takes a while, and threads of the process may wait for this one.
@@ -241,18 +241,30 @@ void NativePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   }
   if (looking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   absl::StatusOr<NativeResolution> found = looking_.get();
-  if (!found.ok() || found->answers.size() != patterns_->size()) return;
+  if (!found.ok()) return LookAgainLater(found.status());
+  if (found->answers.size() != patterns_->size()) return;
   next_ = *std::move(found);
   next_patterns_ = patterns_;
-  if (const absl::Status status = Stage(programs, keeper, journal); !status.ok()) {
-    Log(LogLevel::kWarning, "native_targets_found_late",
-        {{"pid", process_.pid()}, {"why", ToStd(status.message())}});
-    return;
-  }
+  if (const absl::Status status = Stage(programs, keeper, journal); !status.ok())
+    return LookAgainLater(status);
+  look_pause_ns_ = kLookEveryNs;
+  late_trouble_.clear();
   Commit(rules, programs);
   CloseRetired(programs);
   std::vector<std::string> known_already;
   PublishDoses(rules, programs, known_already);
+}
+
+// What is mapped now cannot be had. It may be another time; to try costs as much as an attach.
+void NativePart::LookAgainLater(const absl::Status& why) {
+  look_pause_ns_ = std::min(2 * look_pause_ns_, kLongestLookPauseNs);
+  next_look_ns_ = MonotonicNs() + look_pause_ns_;
+  const std::string trouble =
+      StrCat("native targets that were mapped later cannot be had: ", why.message());
+  if (std::exchange(late_trouble_, trouble) == trouble) return;
+  NoteWarnings();
+  Log(LogLevel::kWarning, "native_targets_found_late",
+      {{"pid", process_.pid()}, {"why", ToStd(why.message())}});
 }
 
 // ---- What is told ----

@@ -56,6 +56,8 @@ class NativePart {
   size_t site_count() const { return rows_.size(); }
 
  private:
+  static constexpr uint64_t kLookEveryNs = 250'000'000;
+  static constexpr uint64_t kLongestLookPauseNs = 10'000'000'000;
   // A uprobe is of a file and an offset in it, wherever that is mapped.
   using SiteKey = std::tuple<uint64_t, uint64_t, uint64_t>;
   struct Row {
@@ -82,6 +84,7 @@ class NativePart {
   uint64_t LeastCost(size_t pattern) const;
   bool NeedsAnotherLook(Programs& programs);
   void NoteWarnings();
+  void LookAgainLater(const absl::Status& why);
 
   const TargetProcess& process_;
   const MemoryReader& memory_;
@@ -99,6 +102,8 @@ class NativePart {
   Staged staged_;
 
   uint64_t next_look_ns_ = 0;
+  uint64_t look_pause_ns_ = kLookEveryNs;
+  std::string late_trouble_;  // of what was looked for last; empty: none
   uint64_t unknown_hits_ = 0;
   std::future<absl::StatusOr<NativeResolution>> looking_;
 };
