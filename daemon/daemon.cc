@@ -223,11 +223,13 @@ int RunDaemon(const DaemonOptions& options) {
   WalkTurn walk_turn;
   ProcessEvents process_events;
   Sleeper sleeper;
+  ProcessSeats process_seats;
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,
                       .link_keeper = keeper->get(),
                       .sleeper = &sleeper,
                       .process_events = &process_events,
+                      .process_seats = &process_seats,
                       .state_dir = options.state_dir,
                       .trap_costs = Calibrate(**keeper)});
   Connections connections;

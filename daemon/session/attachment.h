@@ -37,6 +37,7 @@
 #include "daemon/session/inventory.h"
 #include "daemon/session/name_filter.h"
 #include "daemon/session/native_part.h"
+#include "daemon/session/process_seats.h"
 #include "daemon/session/stopped_walk.h"
 #include "daemon/session/walk_turn.h"
 #include "daemon/stats/histogram.h"
@@ -53,6 +54,7 @@ struct SessionEnvironment {
   Sleeper* sleeper = nullptr;
   ProcessEvents* process_events = nullptr;
   ProgramReserve* program_reserve = nullptr;  // the session's own, where others may join it
+  ProcessSeats* process_seats = nullptr;      // where all sessions together are limited
   std::string state_dir;
   TrapCosts trap_costs;
 };

@@ -83,6 +83,13 @@ ProcessSession::~ProcessSession() {
 
 void ProcessSession::Start(Listener listener) {
   listener_ = std::move(listener);
+  ProcessSeats* const seats = environment_.process_seats;
+  has_seat_ = seats != nullptr && seats->Take();
+  if (seats != nullptr && !has_seat_) {
+    return End(absl::ResourceExhaustedError(
+        StrCat("pid ", pid(), ": sbumpd is on ", seats->most(),
+               " processes already, the most it takes: end other sessions")));
+  }
   try {
     loop_ = std::make_unique<Loop>();
     SetTakesTasks(true);
@@ -181,6 +188,7 @@ void ProcessSession::End(const absl::Status& status) {
   attachment_.reset();
   held_.reset();  // where it ended before it came to that
   loop_.reset();
+  if (has_seat_) environment_.process_seats->GiveBack();
   listener_.on_end(status);
 }
 

@@ -96,6 +96,7 @@ class ProcessSession {
   const bool opens_window_;
   const uint64_t started_ns_;
   Listener listener_;
+  bool has_seat_ = false;
 
   // The process's thread only.
   std::unique_ptr<Attachment> attachment_;

@@ -43,6 +43,25 @@ TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
   EXPECT_NE(StateOf(child.pid()), 't');
 }
 
+TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
+  ProcessSeats seats(1);
+  const auto end_of_one = [&seats] {
+    ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {.process_seats = &seats},
+                           std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+    std::promise<absl::Status> ended;
+    process.Start({.on_progress = [] {},
+                   .on_active = [] {},
+                   .on_end = [&](absl::Status status) { ended.set_value(std::move(status)); }});
+    return ended.get_future().get();
+  };
+  EXPECT_FALSE(absl::IsResourceExhausted(end_of_one()));
+  EXPECT_FALSE(absl::IsResourceExhausted(end_of_one()));  // the seat was given back
+  ASSERT_TRUE(seats.Take());
+  const absl::Status refused = end_of_one();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("sbumpd is on 1 processes already"));
+}
+
 TEST(ProcessSessionTest, WithoutFileDescriptorsItEndsInWords) {
   ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {},
                          std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
