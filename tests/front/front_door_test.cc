@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "daemon/base/fd.h"
@@ -16,6 +19,7 @@
 namespace sbump::test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(FrontDoorTest, TheSocketIsItsOwnersAlone) {
@@ -47,6 +51,32 @@ TEST(FrontDoorTest, ConnectionsAreForgottenWhenTheyEnd) {
   open.clear();
   EXPECT_EQ(wait_for(0), 0u);
   EXPECT_THAT(WhoAmI(ConnectTo(directory.socket())), HasSubstr("uid "));
+}
+
+// Takes an abstract Unix name, as any user can.
+Fd TakeName(const std::string& name) {
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), bytes), 0) << name;
+  return fd;
+}
+
+// The names of connections are in /proc/net/unix for all to read.
+TEST(FrontDoorTest, NobodyCanTakeTheNameOfAConnectionToCome) {
+  const SocketDirectory directory;
+  EchoServer server(directory.socket());
+  const Fd first(ConnectTo(directory.socket()));
+  for (int i = 0; i < 1000 && server.connections().size() != 1; ++i) usleep(10'000);
+  const std::string name = server.connections().NameOf(1);
+  ASSERT_THAT(name, EndsWith("-1"));
+  std::vector<Fd> taken;
+  for (int number = 2; number < 100; ++number)
+    taken.push_back(TakeName(StrCat(name.substr(0, name.size() - 1), number)));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_THAT(WhoAmI(ConnectTo(directory.socket())), HasSubstr("uid "));
 }
 
 TEST(FrontDoorTest, WhatIsNotHttp2IsClosed) {
