@@ -40,6 +40,13 @@ absl::StatusOr<HostPort> Split(const std::string& endpoint) {
   return HostPort{std::string(host), std::string(port)};
 }
 
+// An IPv4 address that is written as an IPv6 one (::ffff:0.0.0.0) is that IPv4 address.
+tcp::endpoint Unmapped(const tcp::endpoint& endpoint) {
+  const auto address = endpoint.address();
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return endpoint;
+  return {make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()), endpoint.port()};
+}
+
 }  // namespace
 
 bool IsTcpEndpoint(std::string_view endpoint) { return endpoint.starts_with(kPrefix); }
@@ -55,13 +62,14 @@ absl::StatusOr<std::vector<tcp::endpoint>> ResolveTcpEndpoint(const std::string&
     return absl::InvalidArgumentError(StrCat("--listen ", endpoint, ": ", error.message()));
   std::vector<tcp::endpoint> endpoints;
   for (const auto& one : found) {
-    if (one.endpoint().address().is_unspecified() && !any) {
+    const tcp::endpoint address = Unmapped(one.endpoint());
+    if (address.address().is_unspecified() && !any) {
       return absl::InvalidArgumentError(
           StrCat("--listen ", endpoint,
                  ": that is every interface of this machine; name one, or say --listen-any"));
     }
-    if (std::find(endpoints.begin(), endpoints.end(), one.endpoint()) == endpoints.end())
-      endpoints.push_back(one.endpoint());
+    if (std::find(endpoints.begin(), endpoints.end(), address) == endpoints.end())
+      endpoints.push_back(address);
   }
   return endpoints;
 }

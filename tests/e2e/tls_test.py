@@ -202,7 +202,7 @@ class StartTest(Remote):
         self.refused_start(BAD_ARGUMENTS, options, "--policy")
 
     def test_every_interface_only_when_asked(self):
-        for host in ("0.0.0.0", "[::]"):
+        for host in ("0.0.0.0", "[::]", "[::ffff:0.0.0.0]"):
             self.refused_start(1, self.options(host), "every interface", "--listen-any")
         daemon = self.start_daemon(options=[*self.options("0.0.0.0"), "--listen-any"])
         self.assertEqual(daemon.ctl("list").code, 0)

@@ -15,10 +15,12 @@ TEST(TcpAddressTest, Addresses) {
   EXPECT_EQ(four->front().address().to_string(), "127.0.0.1");
   EXPECT_EQ(four->front().port(), 7443);
   EXPECT_EQ(ResolveTcpEndpoint("tcp:[::1]:7443", false)->front().address().to_string(), "::1");
+  EXPECT_EQ(ResolveTcpEndpoint("tcp:[::ffff:127.0.0.1]:7443", false)->front(), four->front());
 }
 
 TEST(TcpAddressTest, EveryInterfaceOnlyWhenAsked) {
-  for (const char* endpoint : {"tcp:0.0.0.0:7443", "tcp:[::]:7443", "tcp:0:7443"}) {
+  for (const char* endpoint : {"tcp:0.0.0.0:7443", "tcp:[::]:7443", "tcp:0:7443",
+                               "tcp:[::ffff:0.0.0.0]:7443", "tcp:[::ffff:0:0]:7443"}) {
     const absl::Status status = ResolveTcpEndpoint(endpoint, false).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << endpoint;
     EXPECT_THAT(std::string(status.message()), HasSubstr("--listen-any")) << endpoint;
