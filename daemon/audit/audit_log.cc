@@ -42,10 +42,13 @@ absl::Status AuditLog::Reopen() {
 }
 
 absl::Status AuditLog::Write(const AuditRecord& record) {
-  const std::string line = ToJsonLine(record, UnixNs());
+  return Write(ToJsonLine(record, UnixNs()));
+}
+
+absl::Status AuditLog::Write(std::string_view lines) {
   std::lock_guard lock(mutex_);
   const off_t before = lseek(fd_.get(), 0, SEEK_END);
-  absl::Status status = Append(line);
+  absl::Status status = Append(lines);
   if (status.ok() && fdatasync(fd_.get()) != 0) status = ErrnoStatus(errno, "fdatasync");
   if (status.ok()) return status;
   // No half line for a reader. A file that only grows (chattr +a) keeps it.

@@ -62,6 +62,8 @@ class AuditLog {
 
   // On the disk when it returns OK.
   absl::Status Write(const AuditRecord& record);
+  // The same for whole lines, as ToJsonLine() makes them: all or none.
+  absl::Status Write(std::string_view lines);
 
   // The path again, for logrotate. Without success the old file stays in use.
   absl::Status Reopen();

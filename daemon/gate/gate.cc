@@ -32,6 +32,9 @@ absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Met
   SB_ASSIGN_OR_RETURN(gate->policy_, MakePolicy(options.policy_file));
   if (!options.audit_file.empty()) {
     SB_ASSIGN_OR_RETURN(gate->audit_, AuditLog::Open(options.audit_file));
+    gate->refusals_ = std::make_unique<RefusalLog>([gate = gate.get()](std::string_view lines) {
+      gate->Recorded("refused", gate->audit_->Write(lines)).IgnoreError();
+    });
   }
   return gate;
 }
@@ -120,6 +123,7 @@ absl::Status Gate::Refuse(const Caller& caller, const AccessRequest& request,
                           const Refusal& refusal, const std::string& session_id) {
   meters_.CountRefusal(NameOf(refusal.reason));
   Log(LogLevel::kWarning, "refused", {{"caller", ToString(caller)}, {"why", refusal.words}});
+  if (refusals_ == nullptr) return refusal.ToStatus();
   AuditRecord record{.event = "refused",
                      .caller = caller,
                      .action = std::string(NameOf(request.action)),
@@ -127,19 +131,20 @@ absl::Status Gate::Refuse(const Caller& caller, const AccessRequest& request,
                      .reason = refusal.words};
   if (request.target != nullptr) record.target = *request.target;
   // Refused it is, written or not: nobody waits for the disk.
-  post_([this, record = std::move(record)] { Record(record).IgnoreError(); });
+  refusals_->Add(record);
   return refusal.ToStatus();
 }
 
 absl::Status Gate::Record(const AuditRecord& record) {
-  if (audit_ == nullptr) return absl::OkStatus();
-  const absl::Status status = audit_->Write(record);
-  if (status.ok()) return status;
+  return audit_ == nullptr ? absl::OkStatus() : Recorded(record.event, audit_->Write(record));
+}
+
+absl::Status Gate::Recorded(std::string_view event, const absl::Status& written) {
+  if (written.ok()) return written;
   ++meters_.audit_failures;
-  Log(LogLevel::kError, "audit_failed",
-      {{"event", record.event}, {"why", ToStd(status.message())}});
+  Log(LogLevel::kError, "audit_failed", {{"event", event}, {"why", ToStd(written.message())}});
   return absl::ResourceExhaustedError(
-      StrCat(status.message(), ": without a record nothing is attached or changed"));
+      StrCat(written.message(), ": without a record nothing is attached or changed"));
 }
 
 // ---- What is recorded ----

@@ -13,6 +13,7 @@
 #include "daemon/audit/audit_log.h"
 #include "daemon/base/status.h"
 #include "daemon/gate/admission.h"
+#include "daemon/gate/refusal_log.h"
 #include "daemon/metrics/meters.h"
 #include "daemon/policy/decide.h"
 #include "daemon/session/attach_spec.h"
@@ -81,6 +82,7 @@ class Gate {
   absl::Status Refuse(const Caller& caller, const AccessRequest& request, const Refusal& refusal,
                       const std::string& session_id);
   absl::Status Record(const AuditRecord& record);
+  absl::Status Recorded(std::string_view event, const absl::Status& written);
   std::optional<Refusal> DecideSession(const Policy& policy, const Caller& caller, Action action,
                                        const Admission* admission, uint64_t delay_ns) const;
   void EndWhatIsRevoked();
@@ -90,7 +92,8 @@ class Gate {
   const GateOptions options_;
   Meters& meters_;
   const Post post_;
-  std::unique_ptr<AuditLog> audit_;
+  std::unique_ptr<AuditLog> audit_;       // null: none
+  std::unique_ptr<RefusalLog> refusals_;  // where there is an audit log; after it
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Policy> policy_;            // guarded by mutex_

@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "tests/process/child.h"
 
@@ -52,6 +53,11 @@ class GateTest : public testing::Test {
     std::ofstream(policy_) << text;
     chmod(policy_.c_str(), 0600);
   }
+  // Refusals are written by a thread of their own.
+  std::string LogWith(const std::string& words) const {
+    for (int i = 0; i < 1000 && Log().find(words) == std::string::npos; ++i) usleep(10'000);
+    return Log();
+  }
   TargetProcess OpenSomeProcess() {
     child_.emplace([] { pause(); });
     return *TargetProcess::Open(child_->pid());
@@ -82,9 +88,36 @@ TEST_F(GateTest, RefusalsAreCountedAndRecorded) {
   EXPECT_TRUE(absl::IsPermissionDenied(gate_->Allow(Local(2), {.action = Action::kAttach})));
   EXPECT_TRUE(absl::IsPermissionDenied(gate_->Allow(Local(3), {.action = Action::kList})));
   EXPECT_EQ(meters_.refusals(), (std::map<std::string, uint64_t>{{"nobody", 1}, {"role", 1}}));
-  EXPECT_THAT(Log(), HasSubstr("\"event\":\"refused\",\"caller\":{\"uid\":2,\"pid\":7},"
-                               "\"action\":\"attach\""));
-  EXPECT_THAT(Log(), HasSubstr("uid 3 has no role here"));
+  const std::string log = LogWith("uid 3 has no role here");
+  EXPECT_THAT(log, HasSubstr("\"event\":\"refused\",\"caller\":{\"uid\":2,\"pid\":7},"
+                             "\"action\":\"attach\""));
+  EXPECT_THAT(log, HasSubstr("uid 3 has no role here"));
+}
+
+// Whoever may connect can be refused as fast as it asks.
+TEST_F(GateTest, RefusalsWithoutEndAreInNobodysWay) {
+  constexpr uint64_t kAsked = 100'000;
+  size_t posted = 0;
+  gate_.reset();
+  gate_ = *Gate::Open({.policy_file = policy_, .audit_file = audit_}, meters_,
+                      [&](const auto&) { ++posted; });
+  SetLogLevel(LogLevel::kError);
+  for (uint64_t i = 0; i < kAsked; ++i)
+    EXPECT_FALSE(gate_->Allow(Local(3), {.action = Action::kList}).ok());
+  SetLogLevel(LogLevel::kInfo);
+  gate_.reset();
+  EXPECT_EQ(posted, 0u);
+  EXPECT_EQ(meters_.refusals().at("nobody"), kAsked);
+  uint64_t recorded = 0, lines = 0;
+  std::ifstream log(audit_);
+  for (std::string line; std::getline(log, line); ++lines) {
+    constexpr std::string_view kReason = "\"reason\":\"";
+    const size_t more = line.find(" more refusals of uid 3");
+    const size_t number = line.find(kReason) + kReason.size();
+    recorded += more == line.npos ? 1 : std::stoull(line.substr(number, more - number));
+  }
+  EXPECT_EQ(recorded, kAsked);
+  EXPECT_LT(lines, kAsked / 20);
 }
 
 TEST_F(GateTest, PlacesAreTakenAndGivenBack) {
@@ -131,7 +164,8 @@ TEST_F(GateTest, ARefusalOfASessionsProcessNamesTheSession) {
   Write("callers: []\n");
   gate_->Reload();
   EXPECT_FALSE(spec.authorise(process, "s1", spec.rules).ok());
-  EXPECT_THAT(Log(), HasSubstr("\"action\":\"attach\",\"session\":\"s1\""));
+  const std::string words = "\"action\":\"attach\",\"session\":\"s1\"";
+  EXPECT_THAT(LogWith(words), HasSubstr(words));
 }
 
 TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
