@@ -22,6 +22,9 @@ using std::chrono::system_clock;
 constexpr seconds kConnectTimeout{5};
 constexpr seconds kAnswerTimeout{30};
 constexpr seconds kDetachTimeout{60};  // waits for the proof, of all sessions perhaps
+// A daemon's machine that says nothing for so long is asked, and is gone when it does not answer.
+constexpr std::chrono::milliseconds kKeepaliveTime{10'000};
+constexpr std::chrono::milliseconds kKeepaliveTimeout{20'000};
 constexpr int kMaxMessageBytes = 64 * 1024 * 1024;
 constexpr size_t kMaxPemBytes = 4 << 20;
 
@@ -76,7 +79,13 @@ absl::Status NotReady(const std::shared_ptr<grpc::Channel>& channel, const Endpo
 constexpr std::string_view kTlsHint =
     "; does it accept this certificate (--tls-cert)? its log says why not";
 
-absl::Status FromGrpc(const grpc::Status& status, std::string_view hint) {
+// The daemon, in messages.
+struct Peer {
+  std::string name;
+  std::string_view hint;  // where it refuses the first call
+};
+
+absl::Status FromGrpc(const grpc::Status& status, const Peer& peer, bool has_answered = false) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());  // the same numbers
   if (code == absl::StatusCode::kUnimplemented && status.error_message().empty()) {
@@ -87,8 +96,9 @@ absl::Status FromGrpc(const grpc::Status& status, std::string_view hint) {
     return absl::DeadlineExceededError("the daemon did not answer in time; is it stopped?");
   }
   if (code == absl::StatusCode::kUnavailable) {
-    return absl::UnavailableError(
-        StrCat("the connection to the daemon broke (", status.error_message(), ")", hint));
+    return absl::UnavailableError(StrCat("the connection to sbumpd at ", peer.name, " broke (",
+                                         status.error_message(), ")",
+                                         has_answered ? "" : peer.hint));
   }
   return absl::Status(code, ToAbsl(status.error_message()));
 }
@@ -137,32 +147,38 @@ using UpdateReader = std::unique_ptr<grpc::ClientReader<v1::SessionUpdate>>;
 
 class GrpcUpdateStream : public UpdateStream {
  public:
-  GrpcUpdateStream(ActiveCalls* calls, std::string_view hint) : call_(calls), hint_(hint) {}
+  GrpcUpdateStream(ActiveCalls* calls, const Peer& peer) : call_(calls), peer_(peer) {}
 
   grpc::ClientContext* context() { return call_.context(); }
   void SetReader(UpdateReader reader) { reader_ = std::move(reader); }
-  bool Read(v1::SessionUpdate* update) override { return reader_->Read(update); }
-  absl::Status Finish() override { return FromGrpc(reader_->Finish(), hint_); }
+  bool Read(v1::SessionUpdate* update) override {
+    const bool read = reader_->Read(update);
+    has_answered_ |= read;
+    return read;
+  }
+  absl::Status Finish() override { return FromGrpc(reader_->Finish(), peer_, has_answered_); }
 
  private:
   Call call_;  // before the reader, which uses its context
   UpdateReader reader_;
-  const std::string_view hint_;
+  bool has_answered_ = false;
+  const Peer& peer_;
 };
 
 class GrpcControlClient : public ControlClient {
  public:
-  GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel, bool local)
-      : hint_(local ? "" : kTlsHint), stub_(v1::Control::NewStub(channel)) {}
+  GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel, const Endpoint& endpoint)
+      : peer_{endpoint.ToString(), endpoint.IsUnix() ? "" : kTlsHint},
+        stub_(v1::Control::NewStub(channel)) {}
 
   std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, hint_);
+    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
     stream->SetReader(stub_->Attach(stream->context(), request));
     return stream;
   }
 
   std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, hint_);
+    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
     stream->SetReader(stub_->Watch(stream->context(), request));
     return stream;
   }
@@ -176,7 +192,7 @@ class GrpcControlClient : public ControlClient {
       complete = !piece.more();
       reply.MergeFrom(piece);
     }
-    SB_RETURN_IF_ERROR(FromGrpc(reader->Finish(), hint_));
+    SB_RETURN_IF_ERROR(FromGrpc(reader->Finish(), peer_));
     if (!complete) return absl::DataLossError("the daemon's answer ended before its last piece");
     reply.set_more(false);
     return reply;
@@ -210,14 +226,22 @@ class GrpcControlClient : public ControlClient {
     Call call(&calls_);
     call.SetTimeout(timeout);
     Reply reply;
-    SB_RETURN_IF_ERROR(FromGrpc((stub_.get()->*method)(call.context(), request, &reply), hint_));
+    SB_RETURN_IF_ERROR(FromGrpc((stub_.get()->*method)(call.context(), request, &reply), peer_));
     return reply;
   }
 
-  const std::string_view hint_;
+  const Peer peer_;
   ActiveCalls calls_;
   std::unique_ptr<v1::Control::Stub> stub_;
 };
+
+// TCP alone says nothing of a network or a machine that went away.
+void NoticeDeadPeer(grpc::ChannelArguments& arguments) {
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(kKeepaliveTime.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(kKeepaliveTimeout.count()));
+  // A client that watches has nothing else to send.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
 
 }  // namespace
 
@@ -229,11 +253,12 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(const Endp
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // One try, whose failure is told, instead of a new one each second.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  if (!endpoint.IsUnix()) NoticeDeadPeer(arguments);
   const std::string target =
       endpoint.IsUnix() ? endpoint.ToString() : StrCat("dns:///", endpoint.ToString());
   const auto channel = grpc::CreateCustomChannel(target, credentials, arguments);
   if (!WaitUntilReady(*channel)) return NotReady(channel, endpoint);
-  return std::make_unique<GrpcControlClient>(channel, endpoint.IsUnix());
+  return std::make_unique<GrpcControlClient>(channel, endpoint);
 }
 
 }  // namespace sbump

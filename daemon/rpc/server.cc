@@ -14,6 +14,9 @@ constexpr int kMaxRequestBytes = 32 << 20;
 // who sends it. Above it, it reads more slowly.
 constexpr size_t kMaxBufferBytes = 256 << 20;
 constexpr int kMaxCallsOfConnection = 64;
+// Clients ask each 10 s whether the daemon is still there (client/channel.cc); one that asked more
+// often than this would be hung up on.
+constexpr int kMinPingIntervalMs = 5000;
 
 using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
 
@@ -32,6 +35,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* servi
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(kMaxBufferBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOfConnection);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kMinPingIntervalMs);
   builder.RegisterService(service);
   // Insecure inside this process only: who calls is known before a connection comes here.
   server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(

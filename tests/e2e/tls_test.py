@@ -366,11 +366,13 @@ class NetworkTest(Remote):
         subprocess.run(["/usr/sbin/ip", *words], check=True, capture_output=True)
 
     def test_the_network_goes_away(self):
-        """No word of the client's end comes: the session ends all the same, within half a minute."""
+        """No word of the other end comes, at neither side: each notices within half a minute or so."""
         name = "sb%d" % os.getpid()
         self.ip("netns", "add", name)
         self.addCleanup(self.ip, "netns", "del", name)
         self.ip("link", "add", name + "a", "type", "veth", "peer", "name", name + "b", "netns", name)
+        # The namespace outlives its name while a socket of the client's has something to send.
+        self.addCleanup(self.ip, "link", "del", name + "a")
         self.ip("addr", "add", self.HERE + "/30", "dev", name + "a")
         self.ip("link", "set", name + "a", "up")
         self.ip("-n", name, "addr", "add", self.THERE + "/30", "dev", name + "b")
@@ -388,6 +390,26 @@ class NetworkTest(Remote):
         print("    noticed after %.0f s" % (time.monotonic() - begin))
         self.assertLess(time.monotonic() - begin, 32)
         self.assertIn('reason="client gone"', self.daemon.log)
+        self.assertEqual(child.wait(begin + 60 - time.monotonic()), UNREACHABLE)
+        print("    noticed by the client after %.0f s" % (time.monotonic() - begin))
+        self.assertIn("the connection to sbumpd at %s:%d broke" % (self.HERE, self.port), child.errors)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+
+class QuietTest(Remote):
+    def test_a_session_that_says_nothing_is_kept(self):
+        """The client asks whether the daemon is there, and the daemon does not mind being asked."""
+        self.start()
+        target = self.start_target(script="steady.py")
+        child = Child([SBUMPCTL, "--endpoint", self.remote, *self.flags(self.operator), "attach", "--pid",
+                       str(target.pid), *STEP, "--interval", "10m", "--format", "json"], env=clean_environment())
+        self.addCleanup(child.kill)
+        self.eventually(lambda: "ACTIVE" in self.daemon.ctl("list").out, 20, "the session")
+        time.sleep(55)
+        self.assertIsNone(child.process.poll(), child.errors)
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(20), 0, child.errors)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
