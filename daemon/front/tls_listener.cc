@@ -40,6 +40,12 @@ std::string WhyFailed(SSL* ssl, const error_code& error) {
   return StrCat("its certificate: ", X509_verify_cert_error_string(verified));
 }
 
+// Somebody only looked whether anything listens here, as sbumpctl does before it calls.
+bool LeftWithoutAWord(SSL* ssl, const error_code& error) {
+  const bool hung_up_on = error == asio::error::operation_aborted;  // by the deadline
+  return !hung_up_on && BIO_number_read(SSL_get_rbio(ssl)) == 0;
+}
+
 }  // namespace
 
 struct TlsListener::Handshake {
@@ -112,6 +118,7 @@ void TlsListener::Begin(tcp::socket socket) {
 
 void TlsListener::Done(Handshake& handshake, const error_code& error) {
   SSL* ssl = handshake.stream->native_handle();
+  if (error && LeftWithoutAWord(ssl, error)) return;
   if (error) return refused_(handshake.address, WhyFailed(ssl, error));
   Caller caller{.kind = Caller::Kind::kCertificate, .address = handshake.address};
   X509* certificate = SSL_get1_peer_certificate(ssl);

@@ -1,12 +1,14 @@
 """Clients from elsewhere: TLS with certificates on both sides, or nothing."""
 import json
 import os
+import re
 import select
 import signal
 import socket
 import ssl
 import subprocess
 import time
+import urllib.request
 
 from harness import session as sessions
 from harness.case import Case, main
@@ -16,6 +18,7 @@ from harness.daemon import SBUMPCTL, clean_environment, run_client
 
 BAD_ARGUMENTS, PERMISSION, UNREACHABLE, PARTIAL = 2, 6, 9, 14
 STEP = ("--target", "*steady.py:step")
+OTHER_AUTHORITY = "its certificate: unable to get local issuer certificate"
 POLICY = """callers:
   - {certificate: "dns:dash.example", role: viewer}
   - {certificate: "uri:spiffe://site/ops", role: operator}
@@ -39,13 +42,13 @@ class Remote(Case):
         self.viewer = self.ca.issue("viewer", "DNS:dash.example")
         self.operator = self.ca.issue("operator", "DNS:ops.example", "URI:spiffe://site/ops")
 
-    def start(self, policy=POLICY, host="127.0.0.1"):
+    def start(self, policy=POLICY, host="127.0.0.1", metrics=""):
         self.policy = self.write("policy.yaml", policy)
         os.chmod(self.policy, 0o600)
         self.port = free_port()
         self.remote = "127.0.0.1:%d" % self.port
         self.audit = self.scratch + "/audit.jsonl"
-        self.daemon = self.start_daemon(options=self.options(host))
+        self.daemon = self.start_daemon(options=[*self.options(host), *(["--metrics", metrics] if metrics else [])])
         return self.daemon
 
     def options(self, host="127.0.0.1", tls=True):
@@ -128,7 +131,27 @@ class HandshakeTest(Remote):
         self.start()
         os.mkdir(self.scratch + "/other")
         other = Authority(self.scratch + "/other")
-        self.assert_not_let_in(self.ask(other.issue("viewer", "DNS:dash.example"), "list"), "event=tls_refused")
+        self.assert_not_let_in(self.ask(other.issue("viewer", "DNS:dash.example"), "list"), OTHER_AUTHORITY)
+
+    def tls_failures(self):
+        with urllib.request.urlopen("http://%s/metrics" % self.metrics, timeout=5) as answer:
+            text = answer.read().decode()
+        return float(re.search(r"(?m)^sbump_tls_failures_total (.*)$", text)[1])
+
+    def test_only_handshakes_that_fail_are_counted(self):
+        """Not the look of each client whether anybody listens, nor a load balancer's."""
+        self.metrics = "127.0.0.1:%d" % free_port()
+        self.start(metrics=self.metrics)
+        for _ in range(5):
+            self.assertEqual(self.ask(self.viewer, "list").code, 0)
+            socket.create_connection(("127.0.0.1", self.port), 5).close()
+        self.assertEqual(self.tls_failures(), 0)
+        self.assertNotIn("event=tls_refused", self.daemon.log)
+        os.mkdir(self.scratch + "/other")
+        other = Authority(self.scratch + "/other")
+        self.assert_not_let_in(self.ask(other.issue("viewer", "DNS:dash.example"), "list"), OTHER_AUTHORITY)
+        self.assertEqual(self.tls_failures(), 1)
+        self.assertEqual(self.daemon.log.count("event=tls_refused"), 1)
 
     def test_an_expired_certificate(self):
         self.start()
@@ -178,6 +201,7 @@ class HandshakeTest(Remote):
         for one in silent:
             one.settimeout(max(ready - time.monotonic(), 0.1))
             self.assertEqual(one.recv(1), b"")
+        self.eventually(lambda: self.daemon.log.count("event=tls_refused") == 140, 5, "a line for each")
         self.assertEqual(self.ask(self.viewer, "list").code, 0)
 
 
