@@ -30,6 +30,16 @@ SessionSums SumsOf(const SessionSnapshot& snapshot) {
   return sums;
 }
 
+// A process that executed another program is there twice.
+std::map<TargetId, uint64_t> InjectedInto(const SessionSnapshot& snapshot) {
+  std::map<TargetId, uint64_t> injected_ns;
+  for (const auto& process : snapshot.processes) {
+    uint64_t& sum_ns = injected_ns[{process->process.pid, process->process.start_ticks}];
+    for (const RowCounters& row : process->counters) sum_ns += row.injected_delay_ns;
+  }
+  return injected_ns;
+}
+
 AuditTotals TotalsOf(const Snapshot& process) {
   AuditTotals totals;
   for (const RowCounters& row : process.counters) {
@@ -243,24 +253,33 @@ void Admission::OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapsho
     session_id_ = snapshot->session_id;
     gate_.meters_.Add(std::exchange(counted_, now), now);
   }
-  if (snapshot->state == SessionState::kActive) JudgeDuty();
+  JudgeDuty(*snapshot);
 }
 
-void Admission::JudgeDuty() {
+// Of all its processes: threads add up.
+double Admission::DutyOf(const SessionSnapshot& snapshot) {
+  const uint64_t now_ns = MonotonicNs();
+  const std::string owner = OwnerKey(caller_);
+  std::lock_guard lock(mutex_);
+  double duty = 0;
+  for (const auto& [target, injected_ns] : InjectedInto(snapshot)) {
+    const uint64_t told_ns = std::exchange(injected_ns_[target], injected_ns);
+    duty += gate_.duties_.Add(owner, target, now_ns, injected_ns - std::min(injected_ns, told_ns));
+  }
+  return duty;
+}
+
+void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
   const std::shared_ptr<const Policy> policy = gate_.policy();
   const Grant* grant = policy->GrantOf(caller_);
   if (grant == nullptr || !grant->limits.max_duty) return;
-  std::optional<double> duty;
-  {
-    std::lock_guard lock(mutex_);
-    duty = duty_.Add(MonotonicNs(), counted_.injected_delay_ns);
-  }
-  if (!duty || *duty <= *grant->limits.max_duty) return;
+  const double duty = DutyOf(snapshot);
+  if (snapshot.state != SessionState::kActive || duty <= *grant->limits.max_duty) return;
   const auto percent = [](double share) { return static_cast<uint64_t>(100 * share + 0.5); };
   gate_.meters_.CountRefusal(NameOf(RefusalReason::kDuty));
   // Not from here: the session holds its lock while it calls.
   gate_.post_([weak = weak_from_this(),
-               reason = StrCat("policy: the session injected ", percent(*duty),
+               reason = StrCat("policy: ", OwnerKey(caller_), " injected ", percent(duty),
                                " % of the time, and the most is ", percent(*grant->limits.max_duty),
                                " % (", grant->source, ")")] {
     if (const auto self = weak.lock()) self->Stop(reason);

@@ -2,6 +2,7 @@
 // session when that leave is over.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,7 +15,6 @@
 #include "daemon/policy/policy.h"
 #include "daemon/policy/target_facts.h"
 #include "daemon/session/session.h"
-#include "daemon/stats/rate_meter.h"
 #include "daemon/stats/snapshot.h"
 
 namespace sbump {
@@ -62,7 +62,9 @@ class Admission : public std::enable_shared_from_this<Admission> {
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
                     bool attached) const;
   void Stop(const std::string& reason);
-  void JudgeDuty();
+  // Ends a session whose caller injects more than it may, counting its sessions before.
+  void JudgeDuty(const SessionSnapshot& snapshot);
+  double DutyOf(const SessionSnapshot& snapshot);
   // The largest dose in force.
   uint64_t DelayNs() const;
 
@@ -83,7 +85,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   Caller changed_by_;               // guarded by mutex_: whoever made the last change
   std::shared_ptr<const SessionSnapshot> snapshot_;  // guarded by mutex_
   SessionSums counted_;                              // guarded by mutex_
-  RateMeter duty_;                                   // guarded by mutex_
+  std::map<TargetId, uint64_t> injected_ns_;         // guarded by mutex_: told to the ledger
 };
 
 // The largest delay of any pattern.

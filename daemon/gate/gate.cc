@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/gate/facts.h"
@@ -198,6 +199,7 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
                         .ttl_ns = spec.ttl_ns,
                         .max_stop_ns = spec.max_stop_ns};
   const auto admission = std::make_shared<Admission>(*this, caller, spec);
+  duties_.ForgetOld(MonotonicNs());
   std::optional<Refusal> refusal;
   {
     std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include "daemon/audit/audit_log.h"
 #include "daemon/base/status.h"
 #include "daemon/gate/admission.h"
+#include "daemon/gate/duty_ledger.h"
 #include "daemon/gate/refusal_log.h"
 #include "daemon/metrics/meters.h"
 #include "daemon/policy/decide.h"
@@ -94,6 +95,7 @@ class Gate {
   const Post post_;
   std::unique_ptr<AuditLog> audit_;       // null: none
   std::unique_ptr<RefusalLog> refusals_;  // where there is an audit log; after it
+  DutyLedger duties_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Policy> policy_;            // guarded by mutex_

@@ -18,7 +18,7 @@ struct TargetId {
   // Field 22 of /proc/PID/stat: clock ticks after boot at which the process started (proc(5)).
   uint64_t start_ticks = 0;
 
-  bool operator==(const TargetId&) const = default;
+  auto operator<=>(const TargetId&) const = default;
 };
 std::string ToString(const TargetId& id);  // "1234@567890"
 // What a process that started just now would have as its start.

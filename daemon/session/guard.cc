@@ -14,10 +14,8 @@ std::optional<std::string> Guard::Judge(uint64_t now_ns, const SessionSnapshot& 
       injected_ns += row.injected_delay_ns;
     }
   }
-  const std::optional<double> calls_per_ns = calls_.Add(now_ns, calls);
-  const std::optional<double> duty = injected_ns_.Add(now_ns, injected_ns);
-  const uint64_t calls_per_second = std::llround(1e9 * calls_per_ns.value_or(0));
-  const uint64_t percent = std::llround(100 * duty.value_or(0));
+  const uint64_t calls_per_second = std::llround(1e9 * calls_.Add(now_ns, calls));
+  const uint64_t percent = std::llround(100 * injected_ns_.Add(now_ns, injected_ns));
   if (limits_.calls_per_second != 0 && calls_per_second > limits_.calls_per_second) {
     return StrCat("guardrail: ", calls_per_second, " matching calls a second, and the most is ",
                   limits_.calls_per_second);

@@ -3,18 +3,18 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
 
 namespace sbump {
 
 class RateMeter {
  public:
-  // Rates over less than the window are not told: a burst is none.
+  // What a burst makes less than a window old is told as if nothing followed: its share of a
+  // window.
   static constexpr uint64_t kWindowNs = 1'000'000'000;
 
   // The count since the beginning, as it was at `now_ns` (CLOCK_MONOTONIC). Gives its growth for
   // each nanosecond of the last window, or a little more.
-  std::optional<double> Add(uint64_t now_ns, uint64_t count);
+  double Add(uint64_t now_ns, uint64_t count);
 
  private:
   struct Sample {

@@ -203,7 +203,8 @@ class LimitsTest(Guarded):
             time.sleep(0.1)
         last = much.wait_end()
         self.assertLess(time.monotonic() - begin, 8)
-        self.assertRegex(last["end"]["reason"], r"policy: the session injected \d+ % of the time, and the most is 20 %")
+        self.assertRegex(last["end"]["reason"],
+                         r"policy: uid %d injected \d+ %% of the time, and the most is 20 %%" % ALICE)
         self.assert_clean_proof(last)
         busy.answer()
         self.assertEqual(fine.finish()["end"]["reason"], "detached")

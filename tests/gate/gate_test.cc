@@ -208,10 +208,48 @@ TEST_F(GateTest, AChangeThatAProcessMissedIsRecordedWhenItIsMadeThere) {
                                   HasSubstr(StrCat("\"pid\":", second.pid()))));
 }
 
+SessionSnapshot Injected(SessionState state, uint64_t injected_ns) {
+  auto process = std::make_shared<Snapshot>();
+  process->process = {.pid = 42, .start_ticks = 7};
+  process->counters = {{.injected_delay_ns = injected_ns}};
+  SessionSnapshot snapshot;
+  snapshot.state = state;
+  snapshot.processes = {std::move(process)};
+  return snapshot;
+}
+
+TEST_F(GateTest, MoreThanTheDutyOfASecondIsJudgedBeforeTheSecondIsOver) {
+  AttachSpec spec = Spec();
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const auto tell = [&](uint64_t injected_ns) {
+    admission->OnSnapshot(
+        std::make_shared<const SessionSnapshot>(Injected(SessionState::kActive, injected_ns)));
+    return meters_.refusals().count("duty") == 1;
+  };
+  EXPECT_FALSE(tell(0));
+  EXPECT_FALSE(tell(90'000'000));
+  EXPECT_TRUE(tell(900'000'000));
+}
+
+// That of a session that was over before it was judged counts for the next one.
+TEST_F(GateTest, ShortSessionsInARowAreJudgedTogether) {
+  const auto run = [&](SessionState state, uint64_t injected_ns) {
+    AttachSpec spec = Spec();
+    const auto admission = *gate_->Admit(Local(1), spec);
+    admission->OnSnapshot(std::make_shared<const SessionSnapshot>(Injected(state, injected_ns)));
+  };
+  // Once is enough; again where this machine stood still for a second in between.
+  for (int i = 0; i < 5 && meters_.refusals().empty(); ++i) {
+    run(SessionState::kEnded, 900'000'000);
+    run(SessionState::kActive, 0);
+  }
+  EXPECT_EQ(meters_.refusals().count("duty"), 1u);
+}
+
 TEST_F(GateTest, EndsAreCountedByTheirKind) {
   const std::pair<const char*, const char*> kinds[] = {{"ttl over", "ttl over"},
                                                        {"guardrail: 9 matching calls", "guardrail"},
-                                                       {"policy: the session injected", "limit"},
+                                                       {"policy: uid 1 injected", "limit"},
                                                        {"something else", "other"}};
   std::map<std::string, uint64_t> expected;
   for (const auto& [reason, kind] : kinds) {

@@ -49,6 +49,13 @@ TEST(GuardTest, EndsAboveTheDuty) {
               Optional(HasSubstr("60 % of the time")));
 }
 
+TEST(GuardTest, WhatIsAboveTheDutyOfASecondEndsBeforeTheSecondIsOver) {
+  Guard guard({.duty_percent = 50});
+  EXPECT_EQ(guard.Judge(kSecond, With(0, 0)), std::nullopt);
+  EXPECT_THAT(guard.Judge(kSecond + 700'000'000, With(10, 600'000'000)),
+              Optional(HasSubstr("60 % of the time")));
+}
+
 TEST(GuardTest, EndsAtOnceAfterALongHold) {
   Guard guard({.hold_ns = 1'000'000});
   EXPECT_EQ(guard.Judge(kSecond, With(0, 0, 1'000'000)), std::nullopt);
