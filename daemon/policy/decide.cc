@@ -17,6 +17,8 @@ bool AnyMatches(const std::vector<Glob>& globs, std::string_view text) {
                      [text](const Glob& glob) { return glob.Matches(text); });
 }
 
+uint64_t ShareOfASecondNs(double share) { return static_cast<uint64_t>(1e9 * share + 0.5); }
+
 // Each refusal ends with the place in the policy that decided.
 class Decision {
  public:
@@ -71,6 +73,13 @@ class Decision {
     };
     if (limits_.max_delay_ns && request_.delay_ns > *limits_.max_delay_ns)
       return above(RefusalReason::kDose, "a delay", request_.delay_ns, *limits_.max_delay_ns);
+    // One alone would be above it, and nobody knows of a sleep before it is over.
+    if (limits_.max_duty && request_.delay_ns > ShareOfASecondNs(*limits_.max_duty)) {
+      return No(RefusalReason::kDuty,
+                StrCat("asks for a delay of ", FormatDuration(request_.delay_ns),
+                       ", and max_duty leaves ",
+                       FormatDuration(ShareOfASecondNs(*limits_.max_duty)), " of a second"));
+    }
     if (limits_.max_ttl_ns && request_.ttl_ns > *limits_.max_ttl_ns)
       return above(RefusalReason::kTime, "a ttl", request_.ttl_ns, *limits_.max_ttl_ns);
     if (request_.max_stop_ns > limits_.max_stop_ns)

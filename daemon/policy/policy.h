@@ -26,7 +26,7 @@ struct Limits {
   std::optional<uint64_t> max_delay_ns;
   std::optional<uint64_t> max_ttl_ns;
   uint64_t max_stop_ns = kDefaultMaxStopNs;
-  std::optional<double> max_duty;  // injected time by passed time: 0.2
+  std::optional<double> max_duty;  // injected time by passed time, over any second: 0.2
   std::optional<size_t> max_sessions;
 
   bool RestrictTargets() const { return target_uids || cgroups || cmdlines; }

@@ -30,6 +30,7 @@ callers:
       max_ttl: 10m
       max_sessions: 2
   - {user: 3, role: operator, sessions: all}
+  - {user: 4, role: operator, limits: {max_duty: 29%}}
 )");
 }
 
@@ -113,6 +114,15 @@ TEST(DecideTest, EachLimitOnSize) {
   EXPECT_THAT(Why(2, {.action = Action::kAttach, .sessions = 2}),
               HasSubstr("sessions: policy: uid 2 has 2 sessions, and the most is 2"));
   EXPECT_EQ(Why(2, {.action = Action::kUpdate, .sessions = 2}), "");
+}
+
+TEST(DecideTest, OneDelayIsNoMoreThanTheDutyOfASecond) {
+  for (const Action action : {Action::kAttach, Action::kUpdate}) {
+    EXPECT_EQ(Why(4, {.action = action, .delay_ns = 290 * kMs}), "");
+    EXPECT_THAT(Why(4, {.action = action, .delay_ns = 10 * kSecond}),
+                HasSubstr("duty: policy: uid 4 asks for a delay of 10s, and max_duty leaves 290ms "
+                          "of a second"));
+  }
 }
 
 TEST(DecideTest, OwnSessionsUnlessAllAreGranted) {
