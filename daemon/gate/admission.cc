@@ -96,17 +96,11 @@ uint64_t LargestDelayNs(const TargetRules& rules) {
   return largest_ns;
 }
 
-// What a change leaves as it was is within the limits already.
-uint64_t LargestDelayNs(const RulesChange& change) {
-  uint64_t largest_ns = change.delay_ns.value_or(0);
-  if (change.natives != nullptr) {
-    for (const NativePattern& pattern : *change.natives)
-      largest_ns = std::max(largest_ns, pattern.overrides.delay_ns.value_or(0));
-  }
-  if (change.targets == nullptr) return largest_ns;
-  for (const Pattern& pattern : change.targets->patterns())
-    largest_ns = std::max(largest_ns, pattern.delay_ns.value_or(0));
-  return largest_ns;
+// What a change leaves as it was somebody was allowed already, but perhaps not whoever gives it to
+// other functions now, or to more of their calls.
+uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change) {
+  if (change.targets == nullptr && !change.every) return change.delay_ns.value_or(0);
+  return LargestDelayNs(Changed(before, change));
 }
 
 void RecordRules(const TargetRules& rules, AuditRecord& record) {

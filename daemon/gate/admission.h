@@ -90,7 +90,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
 
 // The largest delay of any pattern.
 uint64_t LargestDelayNs(const TargetRules& rules);
-uint64_t LargestDelayNs(const RulesChange& change);
+// That somebody is answerable for who makes the change.
+uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change);
 
 // Each pattern with its dose in force, also those of native functions; and the excludes.
 void RecordRules(const TargetRules& rules, AuditRecord& record);

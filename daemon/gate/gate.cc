@@ -105,6 +105,11 @@ absl::Status Gate::AllowSession(const Caller& caller, Action action, const std::
   return Refuse(caller, {.action = action}, *refusal, session_id);
 }
 
+absl::Status Gate::AllowUpdate(const Caller& caller, const std::string& session_id,
+                               const TargetRules& before, const RulesChange& change) {
+  return AllowSession(caller, Action::kUpdate, session_id, LargestDelayNs(before, change));
+}
+
 bool Gate::MaySee(const Caller& caller, const std::string& session_id) const {
   return !DecideSession(*policy(), caller, Action::kWatch, Find(session_id).get(), 0);
 }

@@ -48,6 +48,8 @@ class Gate {
   // The same for a session of this daemon.
   absl::Status AllowSession(const Caller& caller, Action action, const std::string& session_id,
                             uint64_t delay_ns = 0);
+  absl::Status AllowUpdate(const Caller& caller, const std::string& session_id,
+                           const TargetRules& before, const RulesChange& change);
   // Without a refusal's consequences: what a list shows.
   bool MaySee(const Caller& caller, const std::string& session_id) const;
   // What `detach --all` is about.

@@ -216,11 +216,10 @@ grpc::ServerUnaryReactor* ControlService::Update(grpc::CallbackServerContext* co
     reactor->Finish(ToGrpc(now.status()));
   };
   control_.PostWork([this, caller = *caller, session, done, change = *std::move(change)]() mutable {
-    absl::Status status =
-        gate_.AllowSession(caller, Action::kUpdate, session->id(), LargestDelayNs(change));
+    const TargetRules before = session->rules();
+    absl::Status status = gate_.AllowUpdate(caller, session->id(), before, change);
     // Here, where one may wait for the disk: the session's own thread may not.
-    if (status.ok())
-      status = gate_.NoteUpdate(caller, session->id(), Changed(session->rules(), change));
+    if (status.ok()) status = gate_.NoteUpdate(caller, session->id(), Changed(before, change));
     status.ok() ? session->ChangeRules(std::move(change), done) : done(status);
   });
   return reactor;

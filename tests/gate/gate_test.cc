@@ -189,6 +189,24 @@ TEST_F(GateTest, AChangeIsRecordedOnceForEachProcess) {
   EXPECT_THAT(Updates(), SizeIs(1));
 }
 
+// Who may change others' sessions gives nothing what it could not give by itself.
+TEST_F(GateTest, AChangeIsJudgedByAllThatItGivesToOtherFunctions) {
+  Write("callers:\n  - {user: 1, role: operator, sessions: all, limits: {max_delay: 1ms}}\n");
+  gate_->Reload();
+  AttachSpec spec = Spec(10'000'000);
+  const auto roots = *gate_->Admit(Local(0), spec);
+  ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
+  const auto may = [&](const RulesChange& change) {
+    return gate_->AllowUpdate(Local(1), "s1", spec.rules, change).ok();
+  };
+  const TargetRules other = Spec().rules;
+  EXPECT_FALSE(may({.targets = other.targets, .natives = other.natives}));
+  EXPECT_FALSE(may({.every = 1}));
+  EXPECT_FALSE(may({.delay_ns = 2'000'000}));
+  EXPECT_TRUE(may({.delay_ns = 1'000'000}));
+  EXPECT_TRUE(may({.delay_ns = 1000, .targets = other.targets, .natives = other.natives}));
+}
+
 // It came while the change was on its way: let on with the old rules, and given the new ones then.
 TEST_F(GateTest, AChangeThatAProcessMissedIsRecordedWhenItIsMadeThere) {
   AttachSpec spec = Spec(1000);
