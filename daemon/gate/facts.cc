@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/proc_status.h"
 
 namespace sbump {
 namespace {
@@ -19,7 +20,7 @@ constexpr size_t kMaxCmdlineBytes = 4
                                     << 20;  // the kernel's own limit is about a quarter of a stack
 
 // Root, where the kernel treats the process as not its user's: it was begun by a setuid program or
-// one with capabilities, and its user may not debug it either (proc(5), PR_SET_DUMPABLE).
+// by one whose file has capabilities, and its user may not debug it (proc(5), PR_SET_DUMPABLE).
 absl::StatusOr<uid_t> OwnerOfMemory(const TargetProcess& process) {
   struct stat st;
   if (fstatat(process.proc_dirfd(), "mem", &st, 0) != 0)
@@ -27,7 +28,21 @@ absl::StatusOr<uid_t> OwnerOfMemory(const TargetProcess& process) {
   return st.st_uid;
 }
 
+// What cannot be told apart is taken for the same: that is judged harder.
+bool IsInOwnUserNamespace(const TargetProcess& process) {
+  struct stat its, own;
+  return fstatat(process.proc_dirfd(), "ns/user", &its, 0) != 0 ||
+         stat("/proc/self/ns/user", &own) != 0 ||
+         (its.st_dev == own.st_dev && its.st_ino == own.st_ino);
+}
+
 }  // namespace
+
+absl::StatusOr<bool> HasCapabilities(const std::string& status) {
+  const std::string permitted = StatusField(status, "CapPrm");
+  if (permitted.empty()) return absl::DataLossError("/proc/PID/status names no capabilities");
+  return permitted.find_first_not_of('0') != std::string::npos;
+}
 
 absl::StatusOr<std::set<uid_t>> UidsOf(std::string_view status) {
   for (const absl::string_view line : absl::StrSplit(ToAbsl(status), '\n')) {
@@ -71,6 +86,11 @@ absl::StatusOr<TargetFacts> ReadFacts(const TargetProcess& process) {
   facts.uids = *std::move(uids);
   SB_ASSIGN_OR_RETURN(const uid_t owner, OwnerOfMemory(process));
   facts.uids.insert(owner);
+  absl::StatusOr<bool> is_capable = HasCapabilities(status);
+  if (!is_capable.ok()) return Annotate(is_capable.status(), StrCat("pid ", process.pid()));
+  // Those of systemd's AmbientCapabilities= leave the memory the user's, but no debugger may have
+  // fewer of them than what it debugs (cap_ptrace_access_check() in security/commoncap.c).
+  if (*is_capable && IsInOwnUserNamespace(process)) facts.uids.insert(0);
   const auto read = [&](std::string_view name, size_t most) {
     return process.ReadProcFile(name, most).value_or("");
   };

@@ -13,6 +13,8 @@ absl::StatusOr<TargetFacts> ReadFacts(const TargetProcess& process);
 
 // Real, effective, saved and file system uid in the text of /proc/PID/status.
 absl::StatusOr<std::set<uid_t>> UidsOf(std::string_view status);
+// Any that the process may use, in the text of /proc/PID/status.
+absl::StatusOr<bool> HasCapabilities(const std::string& status);
 // The path in the unified hierarchy, out of the text of /proc/PID/cgroup; empty where there is
 // none.
 std::string UnifiedCgroup(std::string_view cgroups);

@@ -1,4 +1,5 @@
 """What a policy limits: targets, doses, times and shares."""
+import os
 import time
 
 from harness.case import main
@@ -99,6 +100,20 @@ class LimitsTest(Guarded):
         if hidden.output.wait_for(0, 10) is None:
             self.skipTest("this interpreter is not open to other users")
         self.refused(PERMISSION, "may not touch pid %d" % hidden.pid, "uid 0", target=hidden)
+
+    def test_a_program_with_capabilities(self):
+        """As systemd gives them (AmbientCapabilities=): its memory is its user's, who may not debug it all the same."""
+        self.start(self.limited("target_uids: [%d]" % ALICE))
+        capable = self.start_target(script="steady.py", prefix=[
+            "/usr/bin/setpriv", "--reuid", str(ALICE), "--regid", str(ALICE), "--clear-groups",
+            "--inh-caps", "+net_bind_service", "--ambient-caps", "+net_bind_service"])
+        self.assertEqual(os.stat("/proc/%d/mem" % capable.pid).st_uid, ALICE)
+        for command in ("attach", "match", "doctor"):
+            arguments = () if command == "doctor" else STEP
+            self.assert_refused(self.ctl_as(ALICE, command, "--pid", capable.pid, *arguments), PERMISSION,
+                                "may not touch pid %d" % capable.pid, "uid 0")
+        self.assert_nothing_left(capable)
+        self.assert_ends_well(capable)
 
     def test_cgroups_and_command_lines(self):
         self.target = target = self.start_target(script="steady.py")

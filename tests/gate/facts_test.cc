@@ -30,6 +30,17 @@ TEST(FactsTest, TheFirstLineOfUsersIsTheKernels) {
   EXPECT_THAT(*UidsOf("Name:\tUid:\\nUid:\t0\nUid:\t5\t5\t5\t5\n"), ElementsAre(5));
 }
 
+TEST(FactsTest, Capabilities) {
+  const auto has = [](const std::string& permitted) {
+    return HasCapabilities("Name:\tx\nCapInh:\t0000000000000001\nCapPrm:\t" + permitted +
+                           "\nCapEff:\t0000000000000002\n");
+  };
+  EXPECT_TRUE(*has("0000000000200400"));
+  EXPECT_TRUE(*has("8000000000000000"));
+  EXPECT_FALSE(*has("0000000000000000"));
+  EXPECT_FALSE(HasCapabilities("Name:\tx\nCapEff:\t0000000000000002\n").ok());
+}
+
 TEST(FactsTest, TheUnifiedCgroup) {
   EXPECT_EQ(UnifiedCgroup("0::/system.slice/a.service\n"), "/system.slice/a.service");
   EXPECT_EQ(UnifiedCgroup("12:cpu:/x\n1:name=systemd:/y\n0::/z\n"), "/z");
