@@ -149,6 +149,19 @@ class LimitsTest(Guarded):
             self.assert_nothing_left(target)
             self.assert_ends_well(target)
 
+    def test_duty_of_short_sessions(self):
+        """Each is over before it is judged; the next one pays for it."""
+        self.start(self.limited("max_duty: 20%, max_stop: 1s"))
+        busy = self.start_target(script="steady.py")
+        reasons = []
+        for _ in range(5):
+            session = self.attach_as(ALICE, busy, *STEP, "--delay", "10ms", "--max-stop", "1s", "--duration", "450ms")
+            busy.ask("call", "step", 40)
+            reasons.append(session.wait_end()["end"]["reason"])
+        self.assertIn("policy: uid %d injected" % ALICE, "".join(reasons))
+        self.assert_nothing_left(busy)
+        self.assert_ends_well(busy)
+
 
 if __name__ == "__main__":
     main()
