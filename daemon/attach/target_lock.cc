@@ -62,8 +62,7 @@ absl::StatusOr<TargetLock> TargetLock::Acquire(const TargetId& target, const std
   for (;;) {
     bool is_soon_free = false;
     absl::StatusOr<TargetLock> lock = TryAcquire(target, holder, is_soon_free);
-    // Two recoveries must not wait for each other.
-    if (!is_soon_free || holder == kRecovery || MonotonicNs() > give_up_ns) return lock;
+    if (!is_soon_free || MonotonicNs() > give_up_ns) return lock;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -81,7 +80,9 @@ absl::StatusOr<TargetLock> TargetLock::TryAcquire(const TargetId& target, const 
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
       const std::string other = ReadHolder(file.get());
-      is_soon_free = other.empty() || other == kRecovery;
+      // Two recoveries must not wait for each other.
+      is_soon_free =
+          other.empty() || other == kDoctor || (other == kRecovery && holder != kRecovery);
       return absl::AlreadyExistsError(
           StrCat("pid ", target.pid, " is held by ", other.empty() ? "another session" : other,
                  ": one session per process; end that one first (sbumpctl detach --pid ",

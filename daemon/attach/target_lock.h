@@ -11,12 +11,14 @@ namespace sbump {
 
 // The holder that undoes what another one left: soon done.
 inline constexpr char kRecovery[] = "recovery";
+// The holder that looks whether it could be had: done at once.
+inline constexpr char kDoctor[] = "sbumpctl doctor";
 
 // Held as long as the object lives; the kernel lets go when the daemon dies (flock(2)).
 class TargetLock {
  public:
   // kAlreadyExists, naming the holder, when another session has the process. `holder` is what a
-  // second one will be told. For kRecovery all others wait, for up to 5 s.
+  // second one will be told. For kDoctor all wait, for kRecovery all others, for up to 5 s.
   static absl::StatusOr<TargetLock> Acquire(const TargetId& target, const std::string& holder);
   // Files that killed daemons left, and nobody holds.
   static void RemoveStale();

@@ -107,9 +107,9 @@ class Doctor {
     diagnosis_.process.start_ticks = process->id().start_ticks;
     diagnosis_.process.exe = process->ExePath().value_or("?");
     Add(FindingLevel::kOk, "process", "program", diagnosis_.process.exe);
-    absl::StatusOr<TargetLock> lock = TargetLock::Acquire(process->id(), "sbumpctl doctor");
-    if (!lock.ok())
-      Add(FindingLevel::kWarning, "process", "session", std::string(lock.status().message()));
+    // Let go at once: to study an interpreter takes long, and nobody who attaches waits for that.
+    const absl::Status lock = TargetLock::Acquire(process->id(), kDoctor).status();
+    if (!lock.ok()) Add(FindingLevel::kWarning, "process", "session", std::string(lock.message()));
     absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
     if (!memory.ok()) return Problem("process", "memory", memory.status());
     absl::StatusOr<Interpreter> interpreter =

@@ -53,6 +53,18 @@ TEST(TargetLockTest, ASessionWaitsForARecovery) {
   EXPECT_TRUE(session.get().ok());
 }
 
+TEST(TargetLockTest, SessionAndRecoveryWaitForADoctor) {
+  for (const char* holder : {"me", kRecovery, kDoctor}) {
+    auto doctor = TargetLock::Acquire(Nobody(), kDoctor);
+    ASSERT_TRUE(doctor.ok()) << doctor.status();
+    auto other =
+        std::async(std::launch::async, [&] { return TargetLock::Acquire(Nobody(), holder); });
+    EXPECT_EQ(other.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+    doctor = absl::CancelledError();  // over
+    EXPECT_TRUE(other.get().ok()) << holder;
+  }
+}
+
 TEST(TargetLockTest, ARecoveryWaitsForNoOther) {
   const auto first = TargetLock::Acquire(Nobody(), kRecovery);
   const auto begin = std::chrono::steady_clock::now();
