@@ -65,14 +65,6 @@ absl::Status Gate::Allow(const Caller& caller, const AccessRequest& request,
   return refusal ? Refuse(caller, request, *refusal, session_id) : absl::OkStatus();
 }
 
-absl::Status Gate::AllowProcess(const Caller& caller, Action action, pid_t pid) {
-  SB_RETURN_IF_ERROR(Allow(caller, {.action = action}));
-  const absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-  if (!process.ok()) return absl::OkStatus();
-  SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(*process));
-  return Allow(caller, {.action = action, .target = &facts});
-}
-
 // Every process of the session counts.
 std::optional<Refusal> Gate::DecideSession(const Policy& policy, const Caller& caller,
                                            Action action, const Admission* admission,
@@ -175,6 +167,14 @@ Authorise Gate::MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns) {
     SB_RETURN_IF_ERROR(
         Allow(caller, {.action = Action::kMatch, .target = &facts, .max_stop_ns = max_stop_ns}));
     return Record({.event = "match", .caller = caller, .target = facts});
+  };
+}
+
+Authorise Gate::InspectAuthoriser(const Caller& caller) {
+  return [this, caller](const TargetProcess& process, const std::string&,
+                        const TargetRules&) -> absl::Status {
+    SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
+    return Allow(caller, {.action = Action::kInspect, .target = &facts});
   };
 }
 

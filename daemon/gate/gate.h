@@ -42,9 +42,6 @@ class Gate {
   // Refusals are counted, and recorded with the session where there is one. Does not block.
   absl::Status Allow(const Caller& caller, const AccessRequest& request,
                      const std::string& session_id = "");
-  // The same for a process that is no session's (yet); one that cannot be opened is allowed, and
-  // refused in better words by whoever opens it.
-  absl::Status AllowProcess(const Caller& caller, Action action, pid_t pid);
   // The same for a session of this daemon.
   absl::Status AllowSession(const Caller& caller, Action action, const std::string& session_id,
                             uint64_t delay_ns = 0);
@@ -65,6 +62,8 @@ class Gate {
 
   // Authorises the process of a dry run, and records it.
   Authorise MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns);
+  // Authorises the process that `doctor` looks at.
+  Authorise InspectAuthoriser(const Caller& caller);
 
   // A session may begin: `spec` is completed by what the gate wants to know while it runs. The
   // caller then tells the admission of the session, of its snapshots, and of its end.

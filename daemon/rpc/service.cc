@@ -327,10 +327,8 @@ grpc::ServerUnaryReactor* ControlService::Inspect(grpc::CallbackServerContext* c
   const absl::StatusOr<Caller> caller = Allow(*context, Action::kInspect);
   if (!caller.ok()) return FinishAtOnce(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto inspect = [this, caller = *caller,
-                        pid = request->pid()]() -> absl::StatusOr<Diagnosis> {
-    SB_RETURN_IF_ERROR(gate_.AllowProcess(caller, Action::kInspect, pid));
-    return Diagnose(pid, table_.environment());
+  const auto inspect = [this, caller = *caller, pid = request->pid()] {
+    return Diagnose(pid, table_.environment(), gate_.InspectAuthoriser(caller));
   };
   blocking_.Start(
       [inspect, reply, reactor] {

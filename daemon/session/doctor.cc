@@ -30,12 +30,13 @@ uint64_t EffectiveCapabilities() {
 
 class Doctor {
  public:
-  explicit Doctor(const SessionEnvironment& environment) : environment_(environment) {}
+  Doctor(const SessionEnvironment& environment, const Authorise& authorise)
+      : environment_(environment), authorise_(authorise) {}
 
-  Diagnosis Run(pid_t pid) {
+  absl::StatusOr<Diagnosis> Run(pid_t pid) {
     ExamineKernel();
     ExamineCapabilities();
-    if (pid != 0) ExamineProcess(pid);
+    if (pid != 0) SB_RETURN_IF_ERROR(OpenAndExamine(pid));
     return std::move(diagnosis_);
   }
 
@@ -100,20 +101,31 @@ class Doctor {
          "without it first calls wait longer on a busy machine");
   }
 
-  void ExamineProcess(pid_t pid) {
+  absl::Status OpenAndExamine(pid_t pid) {
     absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);
-    if (!process.ok()) return Problem("process", "open", process.status());
-    diagnosis_.process.pid = pid;
-    diagnosis_.process.start_ticks = process->id().start_ticks;
-    diagnosis_.process.exe = process->ExePath().value_or("?");
+    if (!process.ok()) {
+      Problem("process", "open", process.status());
+      return absl::OkStatus();
+    }
+    // Before it is judged: what it executes after that has another memory.
+    absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
+    SB_RETURN_IF_ERROR(authorise_(*process, "", TargetRules()));
+    ExamineProcess(*process, memory);
+    // It may have executed another program meanwhile, and some of what was found be of that.
+    return authorise_(*process, "", TargetRules());
+  }
+
+  void ExamineProcess(const TargetProcess& process, const absl::StatusOr<RemoteMemory>& memory) {
+    diagnosis_.process.pid = process.pid();
+    diagnosis_.process.start_ticks = process.id().start_ticks;
+    diagnosis_.process.exe = process.ExePath().value_or("?");
     Add(FindingLevel::kOk, "process", "program", diagnosis_.process.exe);
     // Let go at once: to study an interpreter takes long, and nobody who attaches waits for that.
-    const absl::Status lock = TargetLock::Acquire(process->id(), kDoctor).status();
+    const absl::Status lock = TargetLock::Acquire(process.id(), kDoctor).status();
     if (!lock.ok()) Add(FindingLevel::kWarning, "process", "session", std::string(lock.message()));
-    absl::StatusOr<RemoteMemory> memory = RemoteMemory::Open(process->proc_dirfd(), pid);
     if (!memory.ok()) return Problem("process", "memory", memory.status());
     absl::StatusOr<Interpreter> interpreter =
-        FindInterpreter(*process, *memory, *environment_.files);
+        FindInterpreter(process, *memory, *environment_.files);
     if (!interpreter.ok()) return Problem("interpreter", "found", interpreter.status());
     DescribeInterpreter(*interpreter);
   }
@@ -156,6 +168,7 @@ class Doctor {
   }
 
   const SessionEnvironment& environment_;
+  const Authorise& authorise_;
   Diagnosis diagnosis_;
 };
 
@@ -167,8 +180,9 @@ bool Diagnosis::usable() const {
   });
 }
 
-Diagnosis Diagnose(pid_t pid, const SessionEnvironment& environment) {
-  return Doctor(environment).Run(pid);
+absl::StatusOr<Diagnosis> Diagnose(pid_t pid, const SessionEnvironment& environment,
+                                   const Authorise& authorise) {
+  return Doctor(environment, authorise).Run(pid);
 }
 
 }  // namespace sbump

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/status.h"
 #include "daemon/session/attachment.h"
+#include "daemon/session/authorise.h"
 
 namespace sbump {
 
@@ -25,7 +27,9 @@ struct Diagnosis {
   bool usable() const;
 };
 
-// `pid` 0: the machine alone.
-Diagnosis Diagnose(pid_t pid, const SessionEnvironment& environment);
+// `pid` 0: the machine alone. The error is that of `authorise`, which is asked before the process
+// is looked at, and after.
+absl::StatusOr<Diagnosis> Diagnose(pid_t pid, const SessionEnvironment& environment,
+                                   const Authorise& authorise);
 
 }  // namespace sbump
