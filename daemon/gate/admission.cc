@@ -137,6 +137,11 @@ std::vector<TargetFacts> Admission::targets() const {
   return FactsOfAll();
 }
 
+size_t Admission::target_count() const {
+  std::lock_guard lock(mutex_);
+  return targets_.size();
+}
+
 std::vector<TargetFacts> Admission::FactsOfAll() const {
   std::vector<TargetFacts> all;
   for (const Recorded& target : targets_) all.push_back(target.facts);

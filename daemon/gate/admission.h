@@ -36,6 +36,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   const Caller& caller() const { return caller_; }
   std::string session_id() const;
   std::vector<TargetFacts> targets() const;
+  size_t target_count() const;
 
  private:
   friend class Gate;

@@ -25,6 +25,8 @@ struct Gate::Watch {
   Caller caller;
   std::weak_ptr<Admission> admission;
   std::function<void(absl::Status)> end;
+  size_t judged_targets = 0;
+  bool is_over = false;
 };
 
 absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Meters& meters,
@@ -235,13 +237,27 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
   return admission;
 }
 
-std::shared_ptr<void> Gate::KeepWatch(const Caller& caller, const std::string& session_id,
-                                      std::function<void(absl::Status)> end) {
-  auto watch = std::make_shared<Watch>(Watch{caller, Find(session_id), std::move(end)});
+std::shared_ptr<Gate::Watch> Gate::KeepWatch(const Caller& caller, const std::string& session_id,
+                                             std::function<void(absl::Status)> end) {
+  auto watch = std::make_shared<Watch>(
+      Watch{.caller = caller, .admission = Find(session_id), .end = std::move(end)});
   std::lock_guard lock(mutex_);
   std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
   watches_.push_back(watch);
   return watch;
+}
+
+// A process that came since may be one that the watcher may not look at.
+bool Gate::MayShow(Watch& watch) {
+  const std::shared_ptr<Admission> admission = watch.admission.lock();
+  if (watch.is_over || admission == nullptr) return !watch.is_over;
+  const size_t targets = admission->target_count();
+  if (std::exchange(watch.judged_targets, targets) == targets) return true;
+  const auto refusal = DecideSession(*policy(), watch.caller, Action::kWatch, admission.get(), 0);
+  if (!refusal) return true;
+  watch.is_over = true;
+  watch.end(Refuse(watch.caller, {.action = Action::kWatch}, *refusal, admission->session_id()));
+  return false;
 }
 
 // ---- Reload ----

@@ -69,14 +69,16 @@ class Gate {
   // caller then tells the admission of the session, of its snapshots, and of its end.
   absl::StatusOr<std::shared_ptr<Admission>> Admit(const Caller& caller, AttachSpec& spec);
 
-  // Ends the stream of somebody who may not watch the session any more, at a reload. Until the
-  // returned value is gone.
-  std::shared_ptr<void> KeepWatch(const Caller& caller, const std::string& session_id,
-                                  std::function<void(absl::Status)> end);
+  // Ends the stream of somebody who may not watch the session any more, at a reload or when a
+  // process comes to it. Until the returned value is gone.
+  struct Watch;
+  std::shared_ptr<Watch> KeepWatch(const Caller& caller, const std::string& session_id,
+                                   std::function<void(absl::Status)> end);
+  // Asked before each snapshot is shown, one after the other. Does not block.
+  bool MayShow(Watch& watch);
 
  private:
   friend class Admission;
-  struct Watch;
 
   Gate(GateOptions options, Meters& meters, Post post);
   std::shared_ptr<const Policy> policy() const;

@@ -305,16 +305,16 @@ grpc::ServerWriteReactor<v1::SessionUpdate>* ControlService::Watch(
     return stream.get();
   }
   const std::weak_ptr<UpdateStream> weak = stream;
-  auto leave = gate_.KeepWatch(*caller, session->id(), [weak](absl::Status revoked) {
+  auto watch = gate_.KeepWatch(*caller, session->id(), [weak](absl::Status revoked) {
     if (const auto to = weak.lock()) to->PostEnd(std::move(revoked));
   });
-  const int sink = session->AddSink(
-      [weak, leave = std::move(leave)](const std::shared_ptr<const SessionSnapshot>& snapshot) {
-        const auto to = weak.lock();
-        if (to == nullptr) return;
-        to->PostSnapshot(snapshot);
-        if (snapshot->end != nullptr) to->PostEnd(absl::OkStatus());
-      });
+  const int sink = session->AddSink([&gate = gate_, weak, watch = std::move(watch)](
+                                        const std::shared_ptr<const SessionSnapshot>& snapshot) {
+    const auto to = weak.lock();
+    if (to == nullptr || !gate.MayShow(*watch)) return;
+    to->PostSnapshot(snapshot);
+    if (snapshot->end != nullptr) to->PostEnd(absl::OkStatus());
+  });
   stream->PostCancelHandler([this, id = session->id(), sink] {
     if (const auto found = table_.Find(id)) found->RemoveSink(sink);
   });

@@ -12,6 +12,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/gate/facts.h"
 #include "tests/process/child.h"
 
 namespace sbump {
@@ -301,6 +302,27 @@ TEST_F(GateTest, WatchersAreToldWhenTheyMayNotWatchAnyMore) {
   gate_->Reload();
   EXPECT_THAT(told, HasSubstr("uid 2 has no role"));
   EXPECT_EQ(gone, "");
+}
+
+TEST_F(GateTest, AWatchIsJudgedAgainWhenAProcessComes) {
+  Write("callers:\n  - {user: 2, role: viewer, limits: {cmdlines: ['*gate_test*']}}\n");
+  gate_->Reload();
+  AttachSpec spec = Spec();
+  const auto roots = *gate_->Admit(Local(0), spec);
+  ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
+  std::string told;
+  const auto watch = gate_->KeepWatch(
+      Local(2), "s1", [&](absl::Status status) { told = std::string(status.message()); });
+  EXPECT_TRUE(gate_->MayShow(*watch));
+  Child other([] { execl("/bin/sleep", "sleep", "1000", nullptr); });
+  ASSERT_TRUE(Eventually(
+      [&] { return ReadFacts(*TargetProcess::Open(other.pid()))->cmdline.starts_with("sleep"); }));
+  EXPECT_TRUE(gate_->MayShow(*watch));
+  ASSERT_TRUE(spec.authorise(*TargetProcess::Open(other.pid()), "s1", spec.rules).ok());
+  EXPECT_FALSE(gate_->MayShow(*watch));
+  EXPECT_THAT(told, HasSubstr(StrCat("may not touch pid ", other.pid())));
+  EXPECT_FALSE(gate_->MayShow(*watch)) << "nothing more";
+  EXPECT_EQ(meters_.refusals(), (std::map<std::string, uint64_t>{{"target", 1}}));
 }
 
 TEST_F(GateTest, AMistakeInTheFileChangesNothing) {
