@@ -177,7 +177,7 @@ void Admission::Stop(const std::string& reason) {
 
 absl::Status Admission::OnTarget(const TargetProcess& process, const std::string& session_id,
                                  const TargetRules& rules) {
-  SB_ASSIGN_OR_RETURN(TargetFacts facts, ReadFacts(process));
+  SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
   const AccessRequest request{.action = Action::kAttach,
                               .target = &facts,
                               .delay_ns = LargestDelayNs(rules),
@@ -194,13 +194,16 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
   }
   SB_RETURN_IF_ERROR(gate_.Record(is_known ? UpdateOf(facts, session_id, rules)
                                            : AttachOf(facts, session_id, rules)));
-  std::lock_guard lock(mutex_);
-  session_id_ = session_id;
-  if (Recorded* known = Find(facts); known != nullptr)
-    known->rules = rules;
-  else
-    targets_.push_back({std::move(facts), rules});
-  return absl::OkStatus();
+  {
+    std::lock_guard lock(mutex_);
+    session_id_ = session_id;
+    if (Recorded* known = Find(facts); known != nullptr)
+      known->rules = rules;
+    else
+      targets_.push_back({facts, rules});
+  }
+  // Again, by the policy of now: a reload that came meanwhile had not this process to judge.
+  return gate_.Allow(caller_, request, session_id);
 }
 
 absl::Status Admission::NoteUpdate(const Caller& caller, const TargetRules& after) {

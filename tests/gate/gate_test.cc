@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
@@ -302,6 +304,26 @@ TEST_F(GateTest, WatchersAreToldWhenTheyMayNotWatchAnyMore) {
   gate_->Reload();
   EXPECT_THAT(told, HasSubstr("uid 2 has no role"));
   EXPECT_EQ(gone, "");
+}
+
+// It is authorised before the record is on the disk, and the session's only after that.
+TEST_F(GateTest, AReloadMissesNoProcessThatIsBeingAuthorised) {
+  const TargetProcess process = OpenSomeProcess();
+  for (int i = 0; i < 200; ++i) {
+    Write("callers:\n  - {user: 1, role: operator}\n");
+    gate_->Reload();
+    AttachSpec spec = Spec();
+    const auto admission = *gate_->Admit(Local(1), spec);
+    const size_t ended_before = meters_.refusals()["target"];
+    Write("callers:\n  - {user: 1, role: operator, limits: {cmdlines: ['nothing']}}\n");
+    std::thread reload([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(10 * i));
+      gate_->Reload();
+    });
+    const absl::Status let_on = spec.authorise(process, "s1", spec.rules);
+    reload.join();
+    ASSERT_TRUE(!let_on.ok() || meters_.refusals()["target"] > ended_before) << i;
+  }
 }
 
 TEST_F(GateTest, AWatchIsJudgedAgainWhenAProcessComes) {
