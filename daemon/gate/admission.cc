@@ -51,6 +51,13 @@ AuditTotals TotalsOf(const Snapshot& process) {
   return totals;
 }
 
+std::optional<ImageBytes> ImageOf(const TargetProcess& process) {
+  const auto memory = RemoteMemory::Open(process.proc_dirfd(), process.pid());
+  if (!memory.ok()) return std::nullopt;
+  const auto image = ReadImageRandom(process, *memory);
+  return image.ok() ? std::optional(image->bytes) : std::nullopt;
+}
+
 // What became of targets[i]; null where the session ended before it was in. A process that executed
 // another program is a target again, and has another snapshot.
 const Snapshot* SnapshotOf(const SessionSnapshot& session, const std::vector<TargetFacts>& targets,
@@ -148,9 +155,11 @@ std::vector<TargetFacts> Admission::FactsOfAll() const {
   return all;
 }
 
-Admission::Recorded* Admission::Find(const TargetFacts& facts) {
-  const auto found = std::find_if(targets_.begin(), targets_.end(),
-                                  [&](const Recorded& target) { return target.facts == facts; });
+Admission::Recorded* Admission::Find(const Recorded& target) {
+  const auto found = std::find_if(targets_.begin(), targets_.end(), [&](const Recorded& known) {
+    return known.facts.pid == target.facts.pid &&
+           known.facts.start_ticks == target.facts.start_ticks && known.image == target.image;
+  });
   return found == targets_.end() ? nullptr : &*found;
 }
 
@@ -184,38 +193,41 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
                               .ttl_ns = ttl_ns_,
                               .max_stop_ns = max_stop_ns_};
   SB_RETURN_IF_ERROR(gate_.Allow(caller_, request, session_id));
+  const Recorded target = {facts, ImageOf(process), rules};
   bool is_known = false;
   {
     // A program that was just executed is tried again until it has an interpreter: one record.
     std::lock_guard lock(mutex_);
-    const Recorded* known = Find(facts);
-    if (known != nullptr && known->rules == rules) return absl::OkStatus();
-    is_known = known != nullptr;
+    if (Recorded* known = Find(target); known != nullptr) {
+      known->facts = facts;
+      if (known->rules == rules) return absl::OkStatus();
+      is_known = true;
+    }
   }
   SB_RETURN_IF_ERROR(gate_.Record(is_known ? UpdateOf(facts, session_id, rules)
                                            : AttachOf(facts, session_id, rules)));
   {
     std::lock_guard lock(mutex_);
     session_id_ = session_id;
-    if (Recorded* known = Find(facts); known != nullptr)
-      known->rules = rules;
+    if (Recorded* known = Find(target); known != nullptr)
+      *known = target;
     else
-      targets_.push_back({facts, rules});
+      targets_.push_back(target);
   }
   // Again, by the policy of now: a reload that came meanwhile had not this process to judge.
   return gate_.Allow(caller_, request, session_id);
 }
 
 absl::Status Admission::NoteUpdate(const Caller& caller, const TargetRules& after) {
+  std::map<pid_t, Recorded> latest;  // after an exec a process is there twice
   {
     std::lock_guard lock(mutex_);
     changed_by_ = caller;
+    for (const Recorded& target : targets_) latest[target.facts.pid] = target;
   }
-  std::map<pid_t, TargetFacts> latest;  // after an exec a process is there twice
-  for (TargetFacts& target : targets()) latest[target.pid] = std::move(target);
   for (const auto& [pid, target] : latest) {
     if (!IsRunning(pid)) continue;
-    SB_RETURN_IF_ERROR(gate_.Record(UpdateOf(target, session_id(), after)));
+    SB_RETURN_IF_ERROR(gate_.Record(UpdateOf(target.facts, session_id(), after)));
     std::lock_guard lock(mutex_);
     if (Recorded* known = Find(target); known != nullptr) known->rules = after;
   }

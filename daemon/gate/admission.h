@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "daemon/policy/caller.h"
 #include "daemon/policy/policy.h"
 #include "daemon/policy/target_facts.h"
+#include "daemon/process/image_random.h"
 #include "daemon/session/session.h"
 #include "daemon/stats/snapshot.h"
 
@@ -41,9 +43,12 @@ class Admission : public std::enable_shared_from_this<Admission> {
  private:
   friend class Gate;
 
-  // A process, and the rules that were last recorded for it.
+  // A program of a process, and the rules that were last recorded for it.
   struct Recorded {
-    TargetFacts facts;
+    TargetFacts facts;  // of late
+    // Which of its programs; nothing where that cannot be read. Not by what else is known of it:
+    // its users, cgroup and command line change while it runs.
+    std::optional<ImageBytes> image;
     TargetRules rules;
   };
 
@@ -58,7 +63,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   AuditRecord UpdateOf(const TargetFacts& facts, const std::string& session_id,
                        const TargetRules& rules) const;
   // Holding mutex_.
-  Recorded* Find(const TargetFacts& facts);
+  Recorded* Find(const Recorded& target);
   std::vector<TargetFacts> FactsOfAll() const;
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
                     bool attached) const;

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -24,6 +26,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr char kPolicy[] =
     "callers:\n"
@@ -265,6 +268,42 @@ TEST_F(GateTest, ShortSessionsInARowAreJudgedTogether) {
     run(SessionState::kActive, 0);
   }
   EXPECT_EQ(meters_.refusals().count("duty"), 1u);
+}
+
+TEST_F(GateTest, AProcessThatNamesItselfAnewIsTheSame) {
+  auto& is_named = SharedWithChildren<std::atomic<int>>();
+  Child child([&] {
+    while (is_named == 0) usleep(1000);
+    memset(program_invocation_name, 'x', strlen(program_invocation_name));  // as setproctitle(3)
+    is_named = 2;
+    pause();
+  });
+  const TargetProcess process = *TargetProcess::Open(child.pid());
+  AttachSpec spec = Spec(1000);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
+  is_named = 1;
+  ASSERT_TRUE(Eventually([&] { return is_named == 2; }));
+  ASSERT_THAT(ReadFacts(process)->cmdline, StartsWith("xxx"));
+  ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
+  EXPECT_THAT(admission->targets(), SizeIs(1));
+  EXPECT_THAT(Updates(), ElementsAre(HasSubstr("\"delay_ns\":2000")));
+}
+
+TEST_F(GateTest, AProgramThatItExecutesIsAnother) {
+  auto& goes_on = SharedWithChildren<std::atomic<bool>>();
+  Child child([&] {
+    while (!goes_on) usleep(1000);
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+  });
+  const TargetProcess process = *TargetProcess::Open(child.pid());
+  AttachSpec spec = Spec();
+  const auto admission = *gate_->Admit(Local(1), spec);
+  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
+  goes_on = true;
+  ASSERT_TRUE(Eventually([&] { return ReadFacts(process)->cmdline.starts_with("sleep"); }));
+  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
+  EXPECT_THAT(admission->targets(), SizeIs(2));
 }
 
 TEST_F(GateTest, EndsAreCountedByTheirKind) {
