@@ -18,8 +18,6 @@ struct TargetFacts {
   std::string cgroup;   // "/system.slice/app.service", of the unified hierarchy
   std::string cmdline;  // words joined by spaces; what the process says of itself
   std::string exe;
-
-  bool operator==(const TargetFacts&) const = default;
 };
 
 }  // namespace sbump
