@@ -213,9 +213,12 @@ int RunDaemon(const DaemonOptions& options) {
     Log(LogLevel::kError, "recovery_waits", {{"why", "a process's memory does not answer"}});
   TargetLock::RemoveStale();
   Meters meters;
+  const TrapCosts trap_costs = Calibrate(**keeper);
+  GateOptions gate_options = options.gate;
+  gate_options.hit_cost_ns = trap_costs.emulated_ns;
   // After the recovery, which a mistake in a file must not keep from its work.
   absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(
-      options.gate, meters, [&control](auto task) { control.PostWork(std::move(task)); });
+      gate_options, meters, [&control](auto task) { control.PostWork(std::move(task)); });
   if (!gate.ok()) {
     CannotStart(gate.status());
     return kBadPolicy;
@@ -231,7 +234,7 @@ int RunDaemon(const DaemonOptions& options) {
                       .process_events = &process_events,
                       .process_seats = &process_seats,
                       .state_dir = options.state_dir,
-                      .trap_costs = Calibrate(**keeper)});
+                      .trap_costs = trap_costs});
   Connections connections;
   ControlService service(table, control, blocking, connections, **gate);
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(&service);

@@ -110,16 +110,14 @@ uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change) {
   return LargestDelayNs(Changed(before, change));
 }
 
-void RecordRules(const TargetRules& rules, AuditRecord& record) {
-  record.delay_ns = rules.dose.delay_ns;
-  for (size_t i = 0; i < rules.targets->patterns().size(); ++i) {
-    const Dose dose = rules.DoseOf(i);
-    record.rules.push_back({rules.targets->patterns()[i].text, dose.delay_ns, dose.every});
-  }
-  for (const NativePattern& pattern : *rules.natives) {
-    const Dose dose = rules.DoseOf(pattern);
-    record.rules.push_back({pattern.text, dose.delay_ns, dose.every});
-  }
+void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& record) {
+  const auto add = [&](const std::string& pattern, const Dose& dose) {
+    record.rules.push_back({pattern, DelayInForce(dose.delay_ns, hit_cost_ns), dose.every});
+  };
+  record.delay_ns = DelayInForce(rules.dose.delay_ns, hit_cost_ns);
+  for (size_t i = 0; i < rules.targets->patterns().size(); ++i)
+    add(rules.targets->patterns()[i].text, rules.DoseOf(i));
+  for (const NativePattern& pattern : *rules.natives) add(pattern.text, rules.DoseOf(pattern));
   for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
 }
 
@@ -241,7 +239,7 @@ AuditRecord Admission::UpdateOf(const TargetFacts& facts, const std::string& ses
     std::lock_guard lock(mutex_);
     record.caller = changed_by_;
   }
-  RecordRules(rules, record);
+  RecordRules(rules, gate_.options_.hit_cost_ns, record);
   return record;
 }
 
@@ -255,7 +253,7 @@ AuditRecord Admission::AttachOf(const TargetFacts& facts, const std::string& ses
                      .on = on_ == HitOn::kResume ? "resume" : "call",
                      .children = children_,
                      .ttl_ns = ttl_ns_};
-  RecordRules(rules, record);
+  RecordRules(rules, gate_.options_.hit_cost_ns, record);
   return record;
 }
 

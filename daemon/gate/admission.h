@@ -100,6 +100,6 @@ uint64_t LargestDelayNs(const TargetRules& rules);
 uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change);
 
 // Each pattern with its dose in force, also those of native functions; and the excludes.
-void RecordRules(const TargetRules& rules, AuditRecord& record);
+void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& record);
 
 }  // namespace sbump

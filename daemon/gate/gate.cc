@@ -154,7 +154,7 @@ absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_i
   const std::shared_ptr<Admission> admission = Find(session_id);
   if (admission != nullptr) return admission->NoteUpdate(caller, after);
   AuditRecord record{.event = "update", .caller = caller, .session = session_id};
-  RecordRules(after, record);
+  RecordRules(after, options_.hit_cost_ns, record);
   return Record(record);
 }
 

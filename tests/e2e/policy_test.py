@@ -200,6 +200,18 @@ class AuditTest(Guarded):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_a_dose_below_the_cost_of_a_hit(self):
+        """What is recorded is what is injected."""
+        self.start(OPERATOR)
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP, "--delay", "1ns")
+        pattern, = session.wait_active()["patterns"]
+        self.assertGreater(pattern["delay_ns"], 1)
+        session.finish()
+        self.assertEqual([one["rules"][0]["delay_ns"] for one in self.records("attach")], [pattern["delay_ns"]])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_of_each_process(self):
         self.start(OPERATOR)
         target = self.start_target(script="workers.py")

@@ -52,8 +52,11 @@ class GateTest : public testing::Test {
   GateTest() {
     unlink(audit_.c_str());
     Write(kPolicy);
-    gate_ = *Gate::Open({.policy_file = policy_, .audit_file = audit_}, meters_,
-                        [](auto task) { task(); });
+    gate_ = Open();
+  }
+  std::unique_ptr<Gate> Open(uint64_t hit_cost_ns = 0) {
+    return *Gate::Open({.policy_file = policy_, .audit_file = audit_, .hit_cost_ns = hit_cost_ns},
+                       meters_, [](auto task) { task(); });
   }
   void Write(const std::string& text) {
     std::ofstream(policy_) << text;
@@ -180,6 +183,19 @@ TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
   const TargetProcess process = OpenSomeProcess();
   ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":2000,\"every\":1}]"));
+}
+
+TEST_F(GateTest, TheDoseInForceIsRecorded) {
+  gate_ = Open(/*hit_cost_ns=*/700);
+  AttachSpec spec = Spec(1);
+  const auto admission = *gate_->Admit(Local(1), spec);
+  ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
+  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":700,"));
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", Spec(0).rules).ok());
+  EXPECT_THAT(Updates(), ElementsAre(HasSubstr("\"delay_ns\":0")));
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(699).rules).ok());
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(701).rules).ok());
+  EXPECT_THAT(Updates(), ElementsAre(HasSubstr(":0,"), HasSubstr(":700,"), HasSubstr(":701,")));
 }
 
 TEST_F(GateTest, AChangeIsRecordedOnceForEachProcess) {
