@@ -241,7 +241,11 @@ class Sleeper::Room : public Sleeper::Sleepers {
     const bool is_over = MonotonicNs() >= LetGoNs(held);
     if (!is_over && (paused_ || HasSignalToTake(process_, held.thread.tid())))
       held.cut_short = true;
-    if (state == SeizedThread::State::kRunning) return LookLater(held);
+    if (state == SeizedThread::State::kRunning) {
+      // Not held yet (its cgroup may be frozen): no promise is broken.
+      if (is_over) held.promise.Change(MonotonicNs());
+      return LookLater(held);
+    }
     if (state == SeizedThread::State::kStopped && !is_over && !held.cut_short)
       return LookLater(held);
     // Before the thread runs: it may ask for the next delay at once.
