@@ -244,7 +244,8 @@ int RunDaemon(const DaemonOptions& options) {
     absl::StatusOr<std::unique_ptr<Exporter>> started =
         Exporter::Start(options.metrics, options.metrics_any, meters,
                         {.sessions = [&table] { return table.All().size(); },
-                         .connections = [&connections] { return connections.size(); }});
+                         .connections = [&connections] { return connections.size(); },
+                         .keeper = (*keeper)->pid()});
     if (!started.ok()) return CannotStart(started.status());
     exporter = *std::move(started);
   }

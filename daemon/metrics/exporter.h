@@ -1,6 +1,8 @@
 // Answers Prometheus, over HTTP at /metrics.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +16,7 @@ namespace sbump {
 struct Gauges {
   std::function<size_t()> sessions;
   std::function<size_t()> connections;
+  pid_t keeper = 0;  // the process that holds the probes; 0: this one
 };
 
 class Exporter {

@@ -1,10 +1,11 @@
 #include "daemon/metrics/families.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <fstream>
 
+#include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 
 namespace sbump {
@@ -60,17 +61,16 @@ MetricFamily OvershootFamily(const SessionSums& sums) {
           {std::move(metric)}};
 }
 
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+// 0: this process. Of another one that this has not waited for, so that the number is its own.
+double ProcessorSecondsOf(pid_t pid) {
+  clockid_t clock;
+  timespec time{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * kSecond;
 }
 
-double ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
+double ResidentBytesOf(pid_t pid) {
+  std::ifstream statm(StrCat("/proc/", pid == 0 ? getpid() : pid, "/statm"));
   uint64_t size = 0, resident = 0;
   statm >> size >> resident;
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -116,8 +116,13 @@ std::vector<MetricFamily> FamiliesOf(const Meters& meters, const Gauges& gauges)
               static_cast<double>(meters.audit_failures)),
       counter("sbump_policy_reload_failures_total", "Policies that were not taken at a reload.",
               static_cast<double>(meters.policy_reload_failures)),
-      counter("process_cpu_seconds_total", "Processor time of the daemon.", ProcessorSeconds()),
-      gauge("process_resident_memory_bytes", "Memory of the daemon.", ResidentBytes()),
+      counter("process_cpu_seconds_total", "Processor time of the daemon.", ProcessorSecondsOf(0)),
+      gauge("process_resident_memory_bytes", "Memory of the daemon.", ResidentBytesOf(0)),
+      counter("sbump_links_cpu_seconds_total",
+              "Processor time of the daemon's second process, which holds the probes.",
+              ProcessorSecondsOf(gauges.keeper)),
+      gauge("sbump_links_resident_memory_bytes", "Memory of the daemon's second process.",
+            ResidentBytesOf(gauges.keeper)),
   };
 }
 

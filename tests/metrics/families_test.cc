@@ -34,7 +34,7 @@ TEST(FamiliesTest, TheHistogramIsCumulativeAndComplete) {
   for (uint64_t i = 0; i < sums.overshoot.size(); ++i) total += sums.overshoot[i] = i + 1;
   sums.overshoot_ns = 7'000'000'000;
   meters.Add({}, sums);
-  const auto families = FamiliesOf(meters, {[] { return 3u; }, [] { return 4u; }});
+  const auto families = FamiliesOf(meters, {[] { return 3u; }, [] { return 4u; }, 0});
   const auto& histogram = Find(families, "sbump_overshoot_seconds").metric.at(0).histogram;
   EXPECT_EQ(histogram.sample_count, total);
   EXPECT_DOUBLE_EQ(histogram.sample_sum, 7.0);
@@ -59,7 +59,7 @@ TEST(FamiliesTest, NamesAreOncesAndLabelsFew) {
   meters.CountRefusal("role");
   meters.CountRefusal("role");
   meters.CountEnd("detached");
-  const auto families = FamiliesOf(meters, {[] { return 3u; }, [] { return 4u; }});
+  const auto families = FamiliesOf(meters, {[] { return 3u; }, [] { return 4u; }, 0});
   std::set<std::string> names;
   for (const auto& family : families) EXPECT_TRUE(names.insert(family.name).second) << family.name;
   EXPECT_EQ(Find(families, "sbump_sessions").metric.at(0).gauge.value, 3);
