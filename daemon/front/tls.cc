@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "daemon/base/owned_file.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -17,6 +18,8 @@ namespace {
 namespace ssl = boost::asio::ssl;
 
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+
+constexpr size_t kMaxCaBytes = 4 << 20;
 
 std::string LastError() {
   char text[256] = "unknown error";
@@ -39,6 +42,9 @@ absl::Status Load(SSL_CTX* context, const TlsFiles& files) {
     return absl::InvalidArgumentError(StrCat(flag, " ", path, ": ", LastError()));
   };
   ERR_clear_error();
+  // Whoever can write it lets in whom it likes.
+  if (const auto ca = ReadOwnedFile(files.ca, kMaxCaBytes); !ca.ok())
+    return Annotate(ca.status(), "--tls-ca");
   if (SSL_CTX_load_verify_file(context, files.ca.c_str()) != 1) return bad("--tls-ca", files.ca);
   if (SSL_CTX_use_certificate_chain_file(context, files.cert.c_str()) != 1)
     return bad("--tls-cert", files.cert);

@@ -243,6 +243,9 @@ class StartTest(Remote):
         os.chmod(good[1], 0o644)
         self.server = good
         self.refused_start(1, self.options(), "open to others")
+        os.chmod(good[1], 0o600)
+        os.chmod(self.ca.file, 0o666)
+        self.refused_start(1, self.options(), "--tls-ca", "can be written by others")
 
     def test_a_port_in_use(self):
         with socket.create_server(("127.0.0.1", self.port)):
