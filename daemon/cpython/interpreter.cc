@@ -124,6 +124,11 @@ absl::StatusOr<std::shared_ptr<const InterpreterFile>> StudyFile(ElfFile elf_fil
   if (file->layout->arming == ArmingKind::kInstrumentedResume) {
     SB_ASSIGN_OR_RETURN(file->interpreter_makers, FindInterpreterMakers(elf));
   }
+  // What was found once might be there twice.
+  if (elf.was_unreadable()) {
+    return absl::ResourceExhaustedError(
+        StrCat(elf.name(), ": is large, and not all that its study needs could be read"));
+  }
   return std::shared_ptr<const InterpreterFile>(std::move(file));
 }
 

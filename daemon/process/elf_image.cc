@@ -81,22 +81,22 @@ absl::StatusOr<ElfImage> ElfImage::Load(int fd, uint64_t file_bytes,
                                                      "reads ", kMaxWholeBytes, " at most"));
   }
   ElfImage image;
-  image.is_whole_ = FileBytesOf(segments, /*only_code=*/false) <= kMaxWholeBytes;
+  const bool all = FileBytesOf(segments, /*only_code=*/false) <= kMaxWholeBytes;
   image.segments_ = std::move(segments);
-  SB_RETURN_IF_ERROR(image.Read(fd, name));
+  SB_RETURN_IF_ERROR(image.Read(fd, all, name));
   return image;
 }
 
-absl::Status ElfImage::Read(int fd, const std::string& name) {
-  std::shared_ptr<const Fd> file;
+absl::Status ElfImage::Read(int fd, bool all, const std::string& name) {
+  std::shared_ptr<LargeFile> file;
   for (const ElfSegment& s : segments_) {
     Bytes& bytes = bytes_.emplace_back();
-    if (is_whole_ || s.executable) {
+    if (all || s.executable) {
       bytes.whole.resize(s.file_size);
       SB_RETURN_IF_ERROR(ReadRange(fd, s.file_offset, bytes.whole, name));
     } else if (s.file_size != 0) {
-      if (file == nullptr) file = std::make_shared<const Fd>(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-      if (!file->valid()) return ErrnoStatus(errno, absl::StrCat(name, ": dup"));
+      if (file == nullptr) file = std::make_shared<LargeFile>(Fd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+      if (!file->fd.valid()) return ErrnoStatus(errno, absl::StrCat(name, ": dup"));
       SB_ASSIGN_OR_RETURN(bytes.large, LargeSegment::Make(file, s.file_offset, s.file_size));
     }
   }

@@ -36,7 +36,6 @@ class ElfImage {
   std::span<const std::byte> BytesFrom(uint64_t vaddr, uint64_t max_size) const;
   // Some of a large file's bytes were asked for, and are not in what was answered.
   bool was_unreadable() const;
-  bool is_whole() const { return is_whole_; }
   // The little-endian word at `vaddr`, when all of it is in the file.
   std::optional<uint64_t> WordAt(uint64_t vaddr) const;
   bool IsExecutable(uint64_t vaddr) const;
@@ -48,13 +47,13 @@ class ElfImage {
     std::unique_ptr<LargeSegment> large;  // or these
   };
 
-  absl::Status Read(int fd, const std::string& name);
+  // All bytes, or only the code.
+  absl::Status Read(int fd, bool all, const std::string& name);
   // The segment whose bytes in the file hold `vaddr`.
   std::optional<size_t> FindFileBacked(uint64_t vaddr) const;
 
   std::vector<ElfSegment> segments_;  // ascending, not overlapping
   std::vector<Bytes> bytes_;          // by segment
-  bool is_whole_ = true;
 };
 
 }  // namespace sbump

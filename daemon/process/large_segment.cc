@@ -15,7 +15,7 @@ constexpr uint64_t kBlockBytes = 256 << 10;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LargeSegment>> LargeSegment::Make(std::shared_ptr<const Fd> file,
+absl::StatusOr<std::unique_ptr<LargeSegment>> LargeSegment::Make(std::shared_ptr<LargeFile> file,
                                                                  uint64_t file_offset,
                                                                  uint64_t size) {
   void* const bytes = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<LargeSegment>> LargeSegment::Make(std::shared_ptr
       new LargeSegment(std::move(file), file_offset, size, static_cast<std::byte*>(bytes)));
 }
 
-LargeSegment::LargeSegment(std::shared_ptr<const Fd> file, uint64_t file_offset, uint64_t size,
+LargeSegment::LargeSegment(std::shared_ptr<LargeFile> file, uint64_t file_offset, uint64_t size,
                            std::byte* bytes)
     : file_(std::move(file)),
       file_offset_(file_offset),
@@ -49,12 +49,10 @@ std::span<const std::byte> LargeSegment::Bytes(uint64_t skip, uint64_t count) {
 bool LargeSegment::Read(size_t block) {
   const uint64_t begin = block * kBlockBytes;
   const uint64_t count = std::min(kBlockBytes, size_ - begin);
-  if (read_bytes_ + count > kMaxReadBytes) return false;
-  if (!ReadRange(file_->get(), file_offset_ + begin, {bytes_ + begin, count}, "").ok())
-    return false;
-  read_bytes_ += count;
-  is_read_[block] = true;
-  return true;
+  if (file_->read_bytes.fetch_add(count) + count > LargeFile::kMaxReadBytes) return false;
+  is_read_[block] =
+      ReadRange(file_->fd.get(), file_offset_ + begin, {bytes_ + begin, count}, "").ok();
+  return is_read_[block];
 }
 
 }  // namespace sbump

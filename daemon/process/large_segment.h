@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/fd.h"
@@ -15,36 +16,42 @@
 
 namespace sbump {
 
+// What the segments of one file share.
+struct LargeFile {
+  // Of all its segments; the rest is as if it could not be read.
+  static constexpr uint64_t kMaxReadBytes = uint64_t{128} << 20;
+
+  explicit LargeFile(Fd file) : fd(std::move(file)) {}
+
+  const Fd fd;
+  std::atomic<uint64_t> read_bytes = 0;
+};
+
 class LargeSegment {
  public:
-  // In all; the rest is as if it could not be read.
-  static constexpr uint64_t kMaxReadBytes = uint64_t{256} << 20;
-
   // Of `file`, which is read from until this is destroyed. kResourceExhausted: no address space.
-  static absl::StatusOr<std::unique_ptr<LargeSegment>> Make(std::shared_ptr<const Fd> file,
+  static absl::StatusOr<std::unique_ptr<LargeSegment>> Make(std::shared_ptr<LargeFile> file,
                                                             uint64_t file_offset, uint64_t size);
   ~LargeSegment();
   LargeSegment(const LargeSegment&) = delete;
   LargeSegment& operator=(const LargeSegment&) = delete;
 
-  uint64_t size() const { return size_; }
   // All of them, or none where one cannot be read. May be called from any thread.
   std::span<const std::byte> Bytes(uint64_t skip, uint64_t count);
   bool was_unreadable() const { return was_unreadable_; }
 
  private:
-  LargeSegment(std::shared_ptr<const Fd> file, uint64_t file_offset, uint64_t size,
+  LargeSegment(std::shared_ptr<LargeFile> file, uint64_t file_offset, uint64_t size,
                std::byte* bytes);
   bool Read(size_t block);
 
-  const std::shared_ptr<const Fd> file_;
+  const std::shared_ptr<LargeFile> file_;
   const uint64_t file_offset_;
   const uint64_t size_;
   std::byte* const bytes_;  // of mmap(2); filled where is_read_
   std::atomic<bool> was_unreadable_ = false;
   std::mutex mutex_;
   std::vector<bool> is_read_;  // guarded by mutex_; by block
-  uint64_t read_bytes_ = 0;    // guarded by mutex_
 };
 
 }  // namespace sbump

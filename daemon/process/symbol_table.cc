@@ -13,6 +13,7 @@ namespace {
 // libtorch has about a million; an interpreter with .symtab, 30,000.
 constexpr uint64_t kMaxSymbols = 8'000'000;
 constexpr size_t kMaxNameBytes = 4096;
+constexpr uint64_t kMaxSectionBytes = uint64_t{128} << 20;  // then as if it were stripped
 
 template <typename T>
 std::optional<T> ReadAs(const ElfImage& image, uint64_t vaddr) {
@@ -88,7 +89,7 @@ std::string_view NameAt(std::span<const std::byte> strings, uint32_t offset) {
 std::span<const std::byte> SectionBytes(Elf_Scn* section) {
   GElf_Shdr header;
   if (section == nullptr || gelf_getshdr(section, &header) == nullptr ||
-      header.sh_size > kMaxWholeBytes) {
+      header.sh_size > kMaxSectionBytes) {
     return {};
   }
   const Elf_Data* data = elf_rawdata(section, nullptr);

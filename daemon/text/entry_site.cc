@@ -146,6 +146,8 @@ class Entrances {
   std::vector<uint64_t> pointers_;
 };
 
+constexpr std::string_view kNotAllRead = "its file is large, and not all of it could be read";
+
 absl::Status NoSite(const ElfFile& elf, uint64_t entry, std::string_view why) {
   return absl::FailedPreconditionError(
       StrCat(elf.name(), ": no probe at 0x", absl::Hex(entry), ": ", why));
@@ -198,13 +200,13 @@ std::vector<absl::StatusOr<EntrySite>> FindEntrySites(const ElfFile& elf,
   for (size_t i = 0; i < functions.size(); ++i)
     sites.push_back(ChooseSite(elf, functions[i], lines[i], entrances));
   for (size_t i = 0; elf.was_unreadable() && i < sites.size(); ++i)
-    sites[i] =
-        NoSite(elf, functions[i].entry, "its file is large, and not all of it could be read");
+    sites[i] = NoSite(elf, functions[i].entry, kNotAllRead);
   return sites;
 }
 
 absl::Status CheckBoundary(const ElfFile& elf, uint64_t vaddr, std::span<const uint64_t> starts) {
   constexpr uint64_t kMostBytes = 4 << 20;
+  if (elf.was_unreadable()) return NoSite(elf, vaddr, kNotAllRead);
   for (uint64_t start : starts) {
     if (vaddr - start > kMostBytes) return NoSite(elf, vaddr, "its function is too large to read");
     uint64_t at = start;
