@@ -3,7 +3,7 @@ import json
 import signal
 import time
 
-from harness import traces
+from harness import costs, traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment
@@ -90,12 +90,12 @@ class ClientFaultsTest(Case):
         watch = self.start_watch(session.id)
         watch.wait_active()
         session.child.send_signal(signal.SIGSTOP)
-        memory = _resident_kb(self.daemon.pid)
+        memory = costs.resident_kb(self.daemon.pid)
         for _ in range(20):
             target.ask("call", "step", 50)
             time.sleep(0.06)
         watch.wait_calls(1000)  # the session goes on, others see it
-        self.assertLess(_resident_kb(self.daemon.pid) - memory, 5000)
+        self.assertLess(costs.resident_kb(self.daemon.pid) - memory, 5000)
         session.child.send_signal(signal.SIGCONT)
         last = session.finish()
         self.assertEqual({row["qualname"]: row["calls"] for row in last["targets"]}["step"], 1000)
@@ -126,11 +126,6 @@ class ClientFaultsTest(Case):
         self.assertEqual((session.code, last["end"]["reason"]), (0, "duration over"))
         self.assert_clean_proof(last)
         self.assert_done(target)
-
-
-def _resident_kb(pid):
-    with open("/proc/%d/status" % pid) as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import silent_fs, traces
+from harness import costs, silent_fs, traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
 from harness.interpreters import newest
@@ -23,11 +23,6 @@ PATIENCE_SECONDS = 20      # the daemon's own, with memory that does not answer 
 UNSUPPORTED, NO_MATCH, PRECONDITION = 5, 7, 13
 PASSED_OVER = "functions or code objects were passed over"
 STEP = ("--target", "*/liar.py:step")
-
-
-def peak_kb(pid):
-    with open("/proc/%d/status" % pid) as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
 
 
 class HostileCase(Case):
@@ -57,7 +52,7 @@ class HostileCase(Case):
 
     def assert_memory_is_bounded(self):
         if traces.main_thread_runs(self.daemon.pid):
-            self.assertLess(peak_kb(self.daemon.pid), MOST_MEMORY_KB)
+            self.assertLess(costs.peak_kb(self.daemon.pid), MOST_MEMORY_KB)
 
     def ask_of(self, pid, *command, seconds=MOST_SECONDS):
         """What the daemon says of it, in time."""

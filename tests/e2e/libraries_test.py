@@ -3,18 +3,12 @@ import os
 import subprocess
 import time
 
-from harness import program, traces
+from harness import costs, program, traces
 from harness.case import Case, main
 
 LARGE_BYTES = 300 << 20  # of what no processor executes: libraries for GPUs are like that
 MANY = 200               # functions, more than one session takes
 GCC = ("/usr/bin/gcc", "-O1", "-shared", "-fPIC", "-x")
-
-
-def cpu_seconds(pid):
-    with open("/proc/%d/stat" % pid) as stat:
-        ticks = stat.read().rpartition(")")[2].split()[11:13]
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 class LibrariesTest(Case):
@@ -63,9 +57,7 @@ class LibrariesTest(Case):
         last = session.finish()
         self.assertEqual([(row["qualname"], row["calls"]) for row in last["targets"]], [("work", 40)])
         self.assert_clean_proof(last)
-        with open("/proc/%d/status" % self.daemon.pid) as status:
-            peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
-        self.assertLess(peak_kb << 10, LARGE_BYTES)
+        self.assertLess(costs.peak_kb(self.daemon.pid) << 10, LARGE_BYTES)
         self.assert_unharmed()
 
     def test_too_many_functions_that_come_late(self):
@@ -76,9 +68,9 @@ class LibrariesTest(Case):
         self.load(library)
         warned = session.wait_for(lambda update: update["warnings"], 5)
         self.assertRegex(warned["warnings"][0], r"mapped later cannot be had.* mean \d+ functions; the most is 128")
-        before = cpu_seconds(self.daemon.pid)
+        before = costs.burnt_ns(self.daemon.pid)
         time.sleep(3)
-        self.assertLess(cpu_seconds(self.daemon.pid) - before, 1)
+        self.assertLess(costs.burnt_ns(self.daemon.pid) - before, 1_000_000_000)
         last = session.finish()
         self.assert_clean_proof(last)
         self.assertEqual(self.daemon.log.count("native_targets_found_late"), 1)

@@ -1,6 +1,5 @@
 """What Prometheus gets: the text by promtool's judgement, the numbers by a real Prometheus."""
 import json
-import os
 import re
 import signal
 import socket
@@ -8,7 +7,7 @@ import subprocess
 import urllib.parse
 import urllib.request
 
-from harness import traces
+from harness import costs, traces
 from harness.case import Case, main
 from harness.child import Child
 from harness.daemon import clean_environment
@@ -85,14 +84,12 @@ class MetricsTest(Case):
         self.assertEqual(buckets[-1], (float("inf"), 500))
         self.assertEqual([value for _, value in buckets], sorted(value for _, value in buckets))
         self.assertGreater(after["process_cpu_seconds_total"], 0)
-        with open("/proc/%d/status" % daemon.pid) as file:
-            resident = [int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS")][0]
+        resident = costs.resident_kb(daemon.pid) << 10
         self.assertAlmostEqual(after["process_resident_memory_bytes"] / resident, 1, delta=0.2)
         # It has closed the probes of a session.
         self.assertGreater(after["sbump_links_cpu_seconds_total"], 0)
         [keeper] = traces.children(daemon.pid)
-        with open("/proc/%d/statm" % keeper) as file:
-            resident = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        resident = costs.resident_kb(keeper) << 10
         self.assertAlmostEqual(after["sbump_links_resident_memory_bytes"] / resident, 1, delta=0.2)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from harness import traces
+from harness import costs, traces
 from harness.case import Case, each_interpreter, main
 
 MS = 1_000_000
@@ -17,13 +17,6 @@ MS = 1_000_000
 
 def median(times):
     return sorted(times)[len(times) // 2]
-
-
-def burnt_ns(target):
-    """CPU time of the process so far."""
-    with open("/proc/%d/stat" % target.pid, encoding="ascii", errors="replace") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class SleepTest(Case):
@@ -42,9 +35,9 @@ class SleepTest(Case):
     def test_the_dose_without_the_cpu(self, python):
         target = self.start_target(python, "steady.py")
         session = self.attach(target, "--target", "*steady.py:step", "--delay", "20ms", "--mode", "sleep")
-        burnt = burnt_ns(target)
+        burnt = costs.burnt_ns(target.pid)
         times = target.ask("each", 50)
-        burnt = burnt_ns(target) - burnt
+        burnt = costs.burnt_ns(target.pid) - burnt
         self.assertGreater(min(times), 19.9 * MS)
         self.assertLess(median(times), 24 * MS)
         last = self.finish(session, target)

@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 
+from harness import costs
 from harness import session as sessions
 from harness.case import Case, main
 from harness.certificates import Authority
@@ -307,8 +308,7 @@ class LoadTest(Remote):
             yield secure
 
     def memory_mb(self):
-        with open("/proc/%d/status" % self.daemon.pid) as file:
-            return [int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS")][0]
+        return costs.resident_kb(self.daemon.pid) / 1024
 
     def test_a_thousand_connections(self):
         """All are served, a session goes on among them, and their memory is given back."""
