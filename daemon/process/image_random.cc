@@ -52,4 +52,16 @@ absl::StatusOr<bool> HasImage(const TargetProcess& process, const MemoryReader& 
   return bytes.ok() && *bytes == image.bytes;
 }
 
+bool RunsAnotherImage(const TargetProcess& process, const MemoryReader& memory, RemoteAddr addr) {
+  const auto differs = [&] {
+    const auto now = RemoteMemory::Open(process.proc_dirfd(), process.pid());
+    if (!now.ok()) return false;
+    const auto bytes = memory.ReadValue<ImageBytes>(addr);
+    const auto bytes_now = now->ReadValue<ImageBytes>(addr);
+    return bytes.ok() && !absl::IsNotFound(bytes_now.status()) &&
+           (!bytes_now.ok() || *bytes_now != *bytes);
+  };
+  return differs() && differs();
+}
+
 }  // namespace sbump

@@ -31,6 +31,12 @@ absl::StatusOr<ImageRandom> ReadImageRandom(const TargetProcess& process,
 absl::StatusOr<bool> HasImage(const TargetProcess& process, const MemoryReader& memory,
                               const ImageRandom& image);
 
+// Whether the process runs another program than the one whose memory this is, which outlives an
+// exec for as long as somebody else has it (CLONE_VM; the kernel while it places probes). True only
+// where the memory that the process has now says otherwise, twice, at the same address: what a
+// process writes there itself is in both.
+bool RunsAnotherImage(const TargetProcess& process, const MemoryReader& memory, RemoteAddr addr);
+
 // Its value in the text of /proc/PID/auxv (pairs of words, proc(5)).
 std::optional<uint64_t> AuxiliaryValue(std::string_view auxv, uint64_t type);
 

@@ -351,7 +351,13 @@ bool Attachment::HasProgram() const { return !absl::IsNotFound(process_.ExePath(
 
 bool Attachment::Alive() const { return process_.Alive() && (Readable() || HasProgram()); }
 
-bool Attachment::Execed() const { return process_.Alive() && !Readable() && HasProgram(); }
+bool Attachment::Execed() const {
+  const auto runs_another = [this] {
+    return programs_ != nullptr &&
+           RunsAnotherImage(process_, memory_, RemoteAddr{programs_->control().random_addr});
+  };
+  return process_.Alive() && (runs_another() || !Readable()) && HasProgram();
+}
 
 std::optional<std::string> Attachment::FailedSelfCheck() const {
   constexpr uint64_t kMostStrangers = 16;

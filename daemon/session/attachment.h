@@ -183,7 +183,8 @@ class Attachment {
   std::vector<ArmedField> ArmedFields() const;
   uint32_t CountFieldsLeft(const std::vector<ArmedField>& fields) const;
   std::string Disarm(const std::vector<ArmedField>& fields);
-  DetachProof Prove(const std::vector<ArmedField>& fields, std::string trouble) const;
+  DetachProof Prove(const std::vector<ArmedField>& fields, const std::string& trouble) const;
+  DetachProof ReadBack(const std::vector<ArmedField>& fields, const std::string& trouble) const;
   bool DisarmCopies(DetachProof& proof);
   void LetGoOfOldImage();
   DetachProof DetachAndProve();

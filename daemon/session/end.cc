@@ -63,24 +63,28 @@ std::string Attachment::Disarm(const std::vector<ArmedField>& fields) {
   return trouble;
 }
 
-DetachProof Attachment::Prove(const std::vector<ArmedField>& fields, std::string trouble) const {
+// What was read back is worth something only where the image was there to the end.
+DetachProof Attachment::Prove(const std::vector<ArmedField>& fields,
+                              const std::string& trouble) const {
+  DetachProof proof = ReadBack(fields, trouble);
+  if (!Alive()) return {.detail = "the process has ended"};
+  if (Execed()) return {.detail = "the process runs another program now (exec)"};
+  return proof;
+}
+
+DetachProof Attachment::ReadBack(const std::vector<ArmedField>& fields,
+                                 const std::string& trouble) const {
   DetachProof proof;
-  if (!Alive()) {
-    proof.detail = "the process has ended";
-  } else if (Execed()) {
-    proof.detail = "the process runs another program now (exec)";
-  } else {
-    proof.fields_left = CountFieldsLeft(fields);
-    proof.text_bytes_changed = natives_.CountTextBytesChanged();
-    if (HasPython()) proof.text_bytes_changed += CountTextBytesChanged(memory_, interpreter_);
-    proof.verified = true;
-    proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
-    if (natives_.site_count() != 0)
-      proof.detail += StrCat(", of ", natives_.site_count(), " native functions");
-    if (HasPython() && interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
-      proof.detail += "; the raised instrumentation version stays (harmless)";
-    if (proof.fields_left != 0) proof.detail += StrCat("; ", trouble);
-  }
+  proof.fields_left = CountFieldsLeft(fields);
+  proof.text_bytes_changed = natives_.CountTextBytesChanged();
+  if (HasPython()) proof.text_bytes_changed += CountTextBytesChanged(memory_, interpreter_);
+  proof.verified = true;
+  proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
+  if (natives_.site_count() != 0)
+    proof.detail += StrCat(", of ", natives_.site_count(), " native functions");
+  if (HasPython() && interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
+    proof.detail += "; the raised instrumentation version stays (harmless)";
+  if (proof.fields_left != 0) proof.detail += StrCat("; ", trouble);
   return proof;
 }
 
@@ -129,9 +133,9 @@ DetachProof Attachment::DetachAndProve() {
   const bool readable = !executed && Alive();
   if (readable && active_since_ns_ != 0 && HasPython()) AttributeTheRest();
   const std::vector<ArmedField> fields = ArmedFields();
-  std::string trouble = readable ? Disarm(fields) : "";
+  const std::string trouble = readable ? Disarm(fields) : "";
   const uint32_t links_left = programs_->CloseLinks();
-  DetachProof proof = Prove(fields, std::move(trouble));
+  DetachProof proof = Prove(fields, trouble);
   proof.links_left = links_left;
   const bool no_copies_left = DisarmCopies(proof);
   // With something left the journal stays: it is tried again later.

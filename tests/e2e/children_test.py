@@ -1,5 +1,6 @@
 """A process and all that it forks and executes, in one session."""
 import os
+import signal
 import subprocess
 import time
 
@@ -231,6 +232,35 @@ class ChildrenTest(FamilyCase):
         self.assertFalse(last["inexact"], last["skipped"])
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_memory_that_outlives_an_exec(self, python):
+        """Another process has it, with what was armed there. The new program is another one all the same."""
+        for followed in (False, True):
+            with self.subTest(followed=followed):
+                self.try_lent_memory(self.start_target(python, "workers.py"), followed)
+
+    def try_lent_memory(self, target, followed):
+        target.ask("work", 3000)
+        session = self.attach(target, *["-C"] * followed, "--target", "*/workers.py:step")
+        target.ask("work", N)
+        lent_to = target.ask("lend_memory")
+        self.addCleanup(os.kill, lent_to, signal.SIGKILL)
+        target.send("become")
+        target.answer()
+        if followed:
+            self.wait_members(session, [target.pid], "executed; attached")
+        target.ask("work", N)
+        last = session.finish() if followed else session.wait_end()
+        ended = next(one for one in last["processes"] if not one["joined"])["end"]
+        self.assertEqual(ended["reason"], "target called exec")
+        self.assertFalse(ended["detach_proof"]["verified"])
+        self.assertEqual(ended["detach_proof"]["detail"], "the process runs another program now (exec); "
+                         "1 process that it forked disarmed, too")
+        self.assertEqual(calls_by_name(last), {"step": N * (1 + followed)})
+        self.assert_clean_proof(last, verified=followed)
+        self.assert_all_clean(target, [target.pid, lent_to])
         self.assert_ends_well(target)
 
     def test_without_the_flag_children_are_left_alone(self):

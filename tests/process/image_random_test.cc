@@ -2,9 +2,13 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -91,6 +95,62 @@ TEST(ImageRandomTest, DiffersAfterAnExec) {
     const auto after = RandomOf(child.pid());
     return after.ok() && after->bytes != before->bytes;
   }));
+}
+
+// ---- RunsAnotherImage ----
+
+// Its memory is a second process's, too, which outlives the exec.
+class SharedImageTest : public testing::Test {
+ protected:
+  SharedImageTest()
+      : child_([this] {
+          ShareMemory();
+          while (!may_execute_) usleep(1000);
+          execl("/bin/sleep", "sleep", "60", nullptr);
+        }),
+        process_(*TargetProcess::Open(child_.pid())),
+        memory_(*RemoteMemory::Open(process_.proc_dirfd(), process_.pid())),
+        random_addr_{getauxval(AT_RANDOM)} {}
+
+  static void ShareMemory() {
+    constexpr size_t kStackBytes = 65536;
+    char* stack = new char[kStackBytes];
+    const auto stay = [](void*) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (true) pause();
+      return 0;
+    };
+    if (clone(stay, stack + kStackBytes, CLONE_VM, nullptr) < 0) _exit(1);
+  }
+  bool RunsAnother() const { return RunsAnotherImage(process_, memory_, random_addr_); }
+
+  std::atomic<bool>& may_execute_ = SharedWithChildren<std::atomic<bool>>();
+  Child child_;
+  TargetProcess process_;
+  RemoteMemory memory_;
+  const RemoteAddr random_addr_;
+};
+
+TEST_F(SharedImageTest, IsToldByTheMemoryThatTheProcessHasNow) {
+  EXPECT_FALSE(RunsAnother());
+  may_execute_ = true;
+  EXPECT_TRUE(Eventually([&] { return RunsAnother(); }));
+  EXPECT_TRUE(memory_.ReadValue<uint8_t>(random_addr_).ok());  // what it ran before is there still
+}
+
+TEST_F(SharedImageTest, WhatTheProcessWritesThereIsNoSign) {
+  const ImageBytes others{1, 2};
+  ASSERT_TRUE(memory_.WriteValue(random_addr_, others).ok());
+  EXPECT_FALSE(RunsAnother());
+}
+
+TEST_F(SharedImageTest, NorIsAPlaceWhereNothingIs) {
+  EXPECT_FALSE(RunsAnotherImage(process_, memory_, RemoteAddr{4096}));
+}
+
+TEST_F(SharedImageTest, NorIsItsEnd) {
+  child_.Kill();
+  EXPECT_FALSE(RunsAnother());
 }
 
 }  // namespace
