@@ -1,96 +1,21 @@
-// The gate with a policy and a log, and no daemon around it.
 #include "daemon/gate/gate.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <fstream>
-#include <optional>
-#include <sstream>
 #include <thread>
 
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/gate/facts.h"
-#include "tests/process/child.h"
+#include "tests/gate/gate_fixture.h"
 
 namespace sbump {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
-
-constexpr char kPolicy[] =
-    "callers:\n"
-    "  - {user: 1, role: operator, limits: {max_sessions: 2, max_delay: 1ms, max_duty: 10%}}\n"
-    "  - {user: 2, role: viewer}\n";
-
-Caller Local(uid_t uid) { return {.uid = uid, .pid = 7}; }
-
-AttachSpec Spec(uint64_t delay_ns = 0) {
-  AttachSpec spec;
-  spec.pid = getpid();
-  spec.interval_ns = 10'000'000'000;
-  std::vector<Pattern> patterns;
-  patterns.push_back(*ParsePattern("*:f"));
-  spec.rules.targets =
-      std::make_shared<const TargetList>(std::move(patterns), std::vector<Pattern>(), false);
-  spec.rules.dose.delay_ns = delay_ns;
-  return spec;
-}
-
-class GateTest : public testing::Test {
- protected:
-  GateTest() {
-    unlink(audit_.c_str());
-    Write(kPolicy);
-    gate_ = Open();
-  }
-  std::unique_ptr<Gate> Open(uint64_t hit_cost_ns = 0) {
-    return *Gate::Open({.policy_file = policy_, .audit_file = audit_, .hit_cost_ns = hit_cost_ns},
-                       meters_, [](auto task) { task(); });
-  }
-  void Write(const std::string& text) {
-    std::ofstream(policy_) << text;
-    chmod(policy_.c_str(), 0600);
-  }
-  // Refusals are written by a thread of their own.
-  std::string LogWith(const std::string& words) const {
-    for (int i = 0; i < 1000 && Log().find(words) == std::string::npos; ++i) usleep(10'000);
-    return Log();
-  }
-  TargetProcess OpenSomeProcess() {
-    child_.emplace([] { pause(); });
-    return *TargetProcess::Open(child_->pid());
-  }
-  std::string Log() const {
-    std::stringstream text;
-    text << std::ifstream(audit_).rdbuf();
-    return text.str();
-  }
-  std::vector<std::string> Updates() const {
-    std::vector<std::string> lines;
-    std::ifstream log(audit_);
-    for (std::string line; std::getline(log, line);) {
-      if (line.find("\"event\":\"update\"") != std::string::npos) lines.push_back(line);
-    }
-    return lines;
-  }
-
-  const std::string policy_ = testing::TempDir() + "/policy.yaml";
-  const std::string audit_ = testing::TempDir() + "/audit.jsonl";
-  Meters meters_;
-  std::optional<Child> child_;
-  std::unique_ptr<Gate> gate_;
-};
 
 TEST_F(GateTest, RefusalsAreCountedAndRecorded) {
   EXPECT_TRUE(gate_->Allow(Local(2), {.action = Action::kList}).ok());
@@ -152,65 +77,6 @@ TEST_F(GateTest, WhereTheDutyIsLimitedItIsLookedAtOften) {
   EXPECT_EQ(free.interval_ns, 10'000'000'000u);
 }
 
-TEST_F(GateTest, NothingIsLetOntoAProcessWithoutARecord) {
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  const TargetProcess process = OpenSomeProcess();
-  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
-  EXPECT_THAT(Log(), HasSubstr("\"event\":\"attach\""));
-  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":1000,\"every\":1}]"));
-  EXPECT_THAT(Log(), HasSubstr("\"mode\":\"spin\",\"on\":\"call\",\"children\":false"));
-  EXPECT_EQ(admission->targets().size(), 1u);
-  EXPECT_EQ(admission->session_id(), "s1");
-  admission->Ended(absl::OkStatus());
-  EXPECT_THAT(Log(), HasSubstr("\"event\":\"end\""));
-}
-
-TEST_F(GateTest, ARefusalOfASessionsProcessNamesTheSession) {
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  const TargetProcess process = OpenSomeProcess();
-  Write("callers: []\n");
-  gate_->Reload();
-  EXPECT_FALSE(spec.authorise(process, "s1", spec.rules).ok());
-  const std::string words = "\"action\":\"attach\",\"session\":\"s1\"";
-  EXPECT_THAT(LogWith(words), HasSubstr(words));
-}
-
-TEST_F(GateTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  const TargetProcess process = OpenSomeProcess();
-  ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
-  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":2000,\"every\":1}]"));
-}
-
-TEST_F(GateTest, TheDoseInForceIsRecorded) {
-  gate_ = Open(/*hit_cost_ns=*/700);
-  AttachSpec spec = Spec(1);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
-  EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":700,"));
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", Spec(0).rules).ok());
-  EXPECT_THAT(Updates(), ElementsAre(HasSubstr("\"delay_ns\":0")));
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(699).rules).ok());
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(701).rules).ok());
-  EXPECT_THAT(Updates(), ElementsAre(HasSubstr(":0,"), HasSubstr(":700,"), HasSubstr(":701,")));
-}
-
-TEST_F(GateTest, AChangeIsRecordedOnceForEachProcess) {
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  const TargetProcess process = OpenSomeProcess();
-  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
-  const TargetRules after = Spec(2000).rules;
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", after).ok());
-  EXPECT_THAT(Updates(),
-              ElementsAre(AllOf(HasSubstr("\"uid\":0"), HasSubstr("\"delay_ns\":2000"))));
-  ASSERT_TRUE(spec.authorise(process, "s1", after).ok());
-  EXPECT_THAT(Updates(), SizeIs(1));
-}
-
 // Who may change others' sessions gives nothing what it could not give by itself.
 TEST_F(GateTest, AChangeIsJudgedByAllThatItGivesToOtherFunctions) {
   Write("callers:\n  - {user: 1, role: operator, sessions: all, limits: {max_delay: 1ms}}\n");
@@ -227,25 +93,6 @@ TEST_F(GateTest, AChangeIsJudgedByAllThatItGivesToOtherFunctions) {
   EXPECT_FALSE(may({.delay_ns = 2'000'000}));
   EXPECT_TRUE(may({.delay_ns = 1'000'000}));
   EXPECT_TRUE(may({.delay_ns = 1000, .targets = other.targets, .natives = other.natives}));
-}
-
-// It came while the change was on its way: let on with the old rules, and given the new ones then.
-TEST_F(GateTest, AChangeThatAProcessMissedIsRecordedWhenItIsMadeThere) {
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  const TargetProcess first = OpenSomeProcess();
-  ASSERT_TRUE(spec.authorise(first, "s1", spec.rules).ok());
-  const TargetRules after = Spec(2000).rules;
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", after).ok());
-  Child second([] { pause(); });
-  const auto late = TargetProcess::Open(second.pid());
-  ASSERT_TRUE(late.ok()) << late.status();
-  ASSERT_TRUE(spec.authorise(*late, "s1", spec.rules).ok());
-  EXPECT_THAT(Updates(), SizeIs(1));
-  ASSERT_TRUE(spec.authorise(*late, "s1", after).ok());
-  ASSERT_THAT(Updates(), SizeIs(2));
-  EXPECT_THAT(Updates()[1], AllOf(HasSubstr("\"uid\":0"), HasSubstr("\"delay_ns\":2000"),
-                                  HasSubstr(StrCat("\"pid\":", second.pid()))));
 }
 
 SessionSnapshot Injected(SessionState state, uint64_t injected_ns) {
@@ -284,42 +131,6 @@ TEST_F(GateTest, ShortSessionsInARowAreJudgedTogether) {
     run(SessionState::kActive, 0);
   }
   EXPECT_EQ(meters_.refusals().count("duty"), 1u);
-}
-
-TEST_F(GateTest, AProcessThatNamesItselfAnewIsTheSame) {
-  auto& is_named = SharedWithChildren<std::atomic<int>>();
-  Child child([&] {
-    while (is_named == 0) usleep(1000);
-    memset(program_invocation_name, 'x', strlen(program_invocation_name));  // as setproctitle(3)
-    is_named = 2;
-    pause();
-  });
-  const TargetProcess process = *TargetProcess::Open(child.pid());
-  AttachSpec spec = Spec(1000);
-  const auto admission = *gate_->Admit(Local(1), spec);
-  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
-  is_named = 1;
-  ASSERT_TRUE(Eventually([&] { return is_named == 2; }));
-  ASSERT_THAT(ReadFacts(process)->cmdline, StartsWith("xxx"));
-  ASSERT_TRUE(spec.authorise(process, "s1", Spec(2000).rules).ok());
-  EXPECT_THAT(admission->targets(), SizeIs(1));
-  EXPECT_THAT(Updates(), ElementsAre(HasSubstr("\"delay_ns\":2000")));
-}
-
-TEST_F(GateTest, AProgramThatItExecutesIsAnother) {
-  auto& goes_on = SharedWithChildren<std::atomic<bool>>();
-  Child child([&] {
-    while (!goes_on) usleep(1000);
-    execl("/bin/sleep", "sleep", "1000", nullptr);
-  });
-  const TargetProcess process = *TargetProcess::Open(child.pid());
-  AttachSpec spec = Spec();
-  const auto admission = *gate_->Admit(Local(1), spec);
-  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
-  goes_on = true;
-  ASSERT_TRUE(Eventually([&] { return ReadFacts(process)->cmdline.starts_with("sleep"); }));
-  ASSERT_TRUE(spec.authorise(process, "s1", spec.rules).ok());
-  EXPECT_THAT(admission->targets(), SizeIs(2));
 }
 
 TEST_F(GateTest, EndsAreCountedByTheirKind) {
