@@ -299,12 +299,12 @@ void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
 }
 
 uint64_t Admission::DelayNs() const {
-  std::lock_guard lock(mutex_);
-  if (snapshot_ == nullptr || snapshot_->patterns.empty()) return first_delay_ns_;
-  uint64_t largest_ns = 0;
-  for (const PatternCounters& pattern : snapshot_->patterns)
-    largest_ns = std::max(largest_ns, pattern.delay_ns);
-  return largest_ns;
+  std::shared_ptr<Session> session;
+  {
+    std::lock_guard lock(mutex_);
+    session = session_.lock();
+  }
+  return session == nullptr ? first_delay_ns_ : LargestDelayNs(session->rules());
 }
 
 void Admission::Ended(const absl::Status& status) {

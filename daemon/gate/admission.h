@@ -71,7 +71,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   // Ends a session whose caller injects more than it may, counting its sessions before.
   void JudgeDuty(const SessionSnapshot& snapshot);
   double DutyOf(const SessionSnapshot& snapshot);
-  // The largest dose in force.
+  // The largest that is asked for, as it was judged: the dose in force may be what a hit costs.
   uint64_t DelayNs() const;
 
   Gate& gate_;

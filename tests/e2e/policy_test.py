@@ -120,6 +120,20 @@ class ReloadTest(Guarded):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_what_was_allowed_is_allowed_after_a_reload(self):
+        """The dose in force is what a hit costs, and above the limit. It was asked for less."""
+        limited = "callers:\n  - {user: %d, role: operator, limits: {max_delay: 1ns}}\n" % ALICE
+        self.start(limited)
+        target = self.start_target(script="steady.py")
+        session = self.attach_as(ALICE, target, *STEP, "--delay", "1ns")
+        self.reload(limited)
+        target.ask("call", "step", 3)
+        last = session.finish()
+        self.assertEqual((last["end"]["reason"], [row["calls"] for row in last["targets"]]), ("detached", [3]))
+        self.assertEqual(self.ctl_as(ALICE, "list").code, 0)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_a_mistake_leaves_the_old_policy_in_force(self):
         self.start(OPERATOR)
         target = self.start_target(script="steady.py")
