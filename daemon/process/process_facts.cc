@@ -99,10 +99,13 @@ std::vector<pid_t> DescendantsOf(pid_t pid) {
   return found;
 }
 
-bool IsRunning(pid_t pid) {
+std::optional<TargetId> FindRunning(pid_t pid) {
   const absl::StatusOr<ProcStat> stat = ReadStat(pid);
-  return stat.ok() && stat->state != 'Z' && stat->state != 'X';
+  if (!stat.ok() || stat->state == 'Z' || stat->state == 'X') return std::nullopt;
+  return TargetId{.pid = pid, .start_ticks = stat->start_ticks};
 }
+
+bool IsRunning(pid_t pid) { return FindRunning(pid).has_value(); }
 
 bool IsStopped(pid_t pid) {
   const absl::StatusOr<ProcStat> stat = ReadStat(pid);

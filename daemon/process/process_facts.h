@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ std::vector<pid_t> ListProcesses();
 // missing.
 std::vector<pid_t> DescendantsOf(pid_t pid);
 
-// The process runs, or is stopped: neither gone nor a zombie.
+// The process that runs with that number, or is stopped: neither gone nor a zombie.
+std::optional<TargetId> FindRunning(pid_t pid);
 bool IsRunning(pid_t pid);
 // By SIGSTOP or a tracer: all of it, as far as its first thread tells.
 bool IsStopped(pid_t pid);

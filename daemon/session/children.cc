@@ -29,12 +29,12 @@ absl::Status Session::FollowChildren() {
   while (!todo.empty()) {
     std::vector<pid_t> found;
     for (pid_t pid : todo) {
-      followed_.insert(pid);
+      NoteFollowed(pid);
       SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
     }
     for (pid_t pid : todo) {
       for (pid_t child : DescendantsOf(pid)) {
-        if (followed_.insert(child).second) found.push_back(child);
+        if (NoteFollowed(child)) found.push_back(child);
       }
     }
     for (pid_t pid : found) AddFollowed({.pid = pid});
@@ -73,7 +73,7 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
   // At its end a session takes in only what carries copies of armed fields, to disarm it.
   const bool ends = !StopReason().empty();
   if (ends && (event.kind == ProcessEvent::Kind::kExecuted || IsDisarmedParent(event))) return;
-  followed_.insert(event.pid);
+  NoteFollowed(event.pid);
   // The last one: an earlier one may be at its end, after another exec.
   const auto live = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
     return member.state != SessionState::kEnded && member.process->pid() == event.pid;
@@ -157,8 +157,14 @@ bool Session::LeavesOut(const Member& member, const absl::Status& status) {
   return false;
 }
 
+// False for one that is known, or has ended.
+bool Session::NoteFollowed(pid_t pid) {
+  const std::optional<TargetId> process = FindRunning(pid);
+  return process && followed_.insert(*process).second;
+}
+
 bool Session::AnyFollowedRuns() {
-  std::erase_if(followed_, [](pid_t pid) { return !IsRunning(pid); });
+  std::erase_if(followed_, [](const TargetId& id) { return FindRunning(id.pid) != id; });
   return !followed_.empty();
 }
 

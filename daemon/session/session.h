@@ -119,6 +119,7 @@ class Session {
   void AddExecuted(pid_t pid, uint64_t at_ns);
   void CameTooSoon(Member& member);
   bool LeavesOut(const Member& member, const absl::Status& status);
+  bool NoteFollowed(pid_t pid);
   bool AnyFollowedRuns();
   static bool MayCarryCopies(const Member& member);
   bool IsDisarmedParent(const ProcessEvent& fork) const;
@@ -149,7 +150,7 @@ class Session {
   std::optional<uint64_t> follower_;  // with spec_.children
   bool draining_ = false;             // waits to be told of all forks until now
   bool left_ = false;                 // its loop
-  std::set<pid_t> followed_;          // that ran when it was last looked at
+  std::set<TargetId> followed_;       // that ran when it was last looked at
   LeftOut left_out_;
   // For the thread that tells of forks: newborns are held once the session takes them at once, and
   // not more of them than it has room for.

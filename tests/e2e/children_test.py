@@ -214,6 +214,32 @@ class ChildrenTest(FamilyCase):
         self.assertEqual(last["end"]["reason"], "target exited")
         self.assertGreater(calls_by_name(last)["step"], 100)
 
+    def test_a_number_that_another_process_has_later(self):
+        target = self.start_target(script="workers.py")
+        session = self.follow(target)
+        target.ask("launch_by", "/bin/sleep", "60")  # no Python: nothing of it is in the session but that it runs
+        child = target.ask("launch")
+        self.eventually(lambda: "without a Python interpreter" in str(session.updates[-1]["skipped"]), 10, "the child")
+        self.daemon.child.send_signal(signal.SIGSTOP)
+        self.assertEqual(target.ask("end_launched"), -signal.SIGKILL)
+        later = self.start_with_number(child)
+        self.assert_ends_well(target)
+        self.daemon.child.send_signal(signal.SIGCONT)
+        self.assertEqual(session.wait_end()["end"]["reason"], "target exited")
+        self.assertIsNone(later.poll())
+
+    def start_with_number(self, pid):
+        """A process that runs with it, once it is free."""
+        for _ in range(100):
+            with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as last:
+                last.write(str(pid - 1))
+            process = subprocess.Popen(["/bin/sleep", "60"])
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            if process.pid == pid:
+                return process
+        self.fail("no other process gets the number %d" % pid)
+
     @each_mechanism
     def test_a_process_that_becomes_another_program(self, python):
         target = self.start_target(python, "workers.py")

@@ -193,6 +193,17 @@ def launch_by(*command):
     launcher[:] = command
 
 
+def launch():
+    """What is executed now, by itself: its pid."""
+    launched.append(subprocess.Popen(launcher))
+    return launched[-1].pid
+
+
+def end_launched():
+    launched[-1].kill()
+    return launched.pop().wait()
+
+
 def through_a_shell():
     """They are children of a shell, not of this process."""
     launch_by("/bin/sh", "-c", '"$@"; exit $?', "sh", sys.executable)
@@ -212,6 +223,7 @@ def lend_memory():
 
 
 lent = []
+launched = []
 
 
 if __name__ == "__main__":
@@ -220,5 +232,6 @@ if __name__ == "__main__":
     else:
         serve({"work": work, "hire": hire, "hire_late": hire_late, "let_go": let_go, "order": order,
                "armed_workers": armed_workers, "dismiss": dismiss, "dismiss_first": dismiss_first, "launch_by": launch_by,
+               "launch": launch, "end_launched": end_launched,
                "through_a_shell": through_a_shell, "become": become, "lend_memory": lend_memory,
                "begin_spawn": begin_spawn, "end_spawn": end_spawn, "calls": lambda: calls})
