@@ -170,6 +170,21 @@ void Admission::Began(const std::shared_ptr<Session>& session) {
     reason = stop_reason_;
   }
   if (!reason.empty()) session->Stop(reason);
+  LookOften();
+}
+
+// The share of the time is judged at each snapshot.
+void Admission::LookOften() {
+  const std::shared_ptr<const Policy> policy = gate_.policy();
+  const Grant* grant = policy->GrantOf(caller_);
+  const std::shared_ptr<Session> session = LiveSession();
+  if (grant != nullptr && grant->limits.max_duty && session != nullptr)
+    session->PublishAtLeastEvery(RateMeter::kWindowNs / 2);
+}
+
+std::shared_ptr<Session> Admission::LiveSession() const {
+  std::lock_guard lock(mutex_);
+  return session_.lock();
 }
 
 void Admission::Stop(const std::string& reason) {
@@ -299,11 +314,7 @@ void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
 }
 
 uint64_t Admission::DelayNs() const {
-  std::shared_ptr<Session> session;
-  {
-    std::lock_guard lock(mutex_);
-    session = session_.lock();
-  }
+  const std::shared_ptr<Session> session = LiveSession();
   return session == nullptr ? first_delay_ns_ : LargestDelayNs(session->rules());
 }
 

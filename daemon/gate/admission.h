@@ -68,6 +68,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
                     bool attached) const;
   void Stop(const std::string& reason);
+  void LookOften();
+  std::shared_ptr<Session> LiveSession() const;  // null before and after
   // Ends a session whose caller injects more than it may, counting its sessions before.
   void JudgeDuty(const SessionSnapshot& snapshot);
   double DutyOf(const SessionSnapshot& snapshot);

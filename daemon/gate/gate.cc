@@ -214,10 +214,6 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
     request.sessions = SessionsOf(OwnerKey(caller));
     refusal = Decide(*policy_, caller, request);
     if (!refusal) admitted_.push_back(admission);
-    const Grant* grant = policy_->GrantOf(caller);
-    // The share is judged at each snapshot.
-    if (!refusal && grant->limits.max_duty)
-      spec.interval_ns = std::min(spec.interval_ns, RateMeter::kWindowNs / 2);
   }
   if (refusal) return Refuse(caller, request, *refusal, "");
   spec.authorise = [weak = std::weak_ptr(admission)](const TargetProcess& process,
@@ -303,7 +299,10 @@ void Gate::EndWhatIsRevoked() {
       request.target = &target;
       if (!refusal) refusal = Decide(*now, admission->caller(), request);
     }
-    if (!refusal) continue;
+    if (!refusal) {
+      admission->LookOften();
+      continue;
+    }
     meters_.CountRefusal(NameOf(refusal->reason));
     admission->Stop(StrCat("revoked by a new ", refusal->words));
   }

@@ -1,7 +1,8 @@
-// The part of a session that changes its rules while it runs.
+// The part of a session that changes its rules, and its pace, while it runs.
 #include <algorithm>
 #include <utility>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/session.h"
@@ -22,6 +23,13 @@ struct Session::Change {
 TargetRules Session::rules() const {
   std::lock_guard lock(mutex_);
   return rules_;
+}
+
+void Session::PublishAtLeastEvery(uint64_t interval_ns) {
+  Post([this, interval_ns] {
+    interval_ns_ = std::min(interval_ns_, interval_ns);
+    next_publish_ns_ = std::min(next_publish_ns_, MonotonicNs() + interval_ns_);
+  });
 }
 
 void Session::ChangeRules(RulesChange change,

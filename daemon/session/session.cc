@@ -239,7 +239,7 @@ void Session::BeActive() {
   for (const Member& member : members_) member.process->TakeWindow();
   attach_ns_ = MonotonicNs() - started_ns_;
   Publish(SessionState::kActive, nullptr);
-  next_publish_ns_ = MonotonicNs() + spec_.interval_ns;
+  next_publish_ns_ = MonotonicNs() + interval_ns_;
   Log(LogLevel::kInfo, "session_active",
       {{"pid", members_.front().process->pid()},
        {"session", id_},
@@ -323,7 +323,7 @@ void Session::Tick() {
   }
   LeaveIfOver();
   if (active_ && now_ns >= next_publish_ns_) {
-    next_publish_ns_ = std::max(next_publish_ns_ + spec_.interval_ns, now_ns);
+    next_publish_ns_ = std::max(next_publish_ns_ + interval_ns_, now_ns);
     RefreshAndPublish();
   }
   WaitForTick();

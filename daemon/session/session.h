@@ -47,6 +47,8 @@ class Session {
   // With the changes that were made so far.
   TargetRules rules() const;
 
+  // From now on.
+  void PublishAtLeastEvery(uint64_t interval_ns);
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
   // removes it.
   int AddSink(SnapshotSink sink);
@@ -142,6 +144,7 @@ class Session {
   bool attached_ = false;       // some process was, and has ended
   Guard guard_;
   uint64_t attach_ns_ = 0;
+  uint64_t interval_ns_ = spec_.interval_ns;
   uint64_t next_publish_ns_ = 0;
   uint64_t refresh_number_ = 0;
   size_t refreshing_ = 0;

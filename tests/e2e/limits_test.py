@@ -130,9 +130,17 @@ class LimitsTest(Guarded):
     def test_duty(self):
         """A session that injects more of the time than it may ends, with the reason; others go on."""
         self.start(self.limited("max_duty: 20%, max_stop: 1s"))
+        self.try_duty()
+
+    def test_duty_by_a_new_policy(self):
+        self.start(self.limited("max_stop: 1s"))
+        self.try_duty(lambda: self.reload(self.limited("max_duty: 20%, max_stop: 1s")))
+
+    def try_duty(self, attached=lambda: None):
         busy, calm = self.start_target(script="steady.py"), self.start_target(script="steady.py")
         fine = self.attach_as(ALICE, calm, *STEP, "--delay", "1ms", "--max-stop", "1s", "--interval", "1m")
         much = self.attach_as(ALICE, busy, *STEP, "--delay", "10ms", "--max-stop", "1s", "--interval", "1m")
+        attached()
         begin = time.monotonic()
         busy.send("call", "step", 600)
         for _ in range(30):

@@ -68,15 +68,6 @@ TEST_F(GateTest, PlacesAreTakenAndGivenBack) {
   EXPECT_EQ(meters_.attaches, 5u);
 }
 
-TEST_F(GateTest, WhereTheDutyIsLimitedItIsLookedAtOften) {
-  AttachSpec spec = Spec();
-  const auto limited = *gate_->Admit(Local(1), spec);
-  EXPECT_EQ(spec.interval_ns, 500'000'000u);
-  AttachSpec free = Spec();
-  const auto unlimited = *gate_->Admit(Local(0), free);
-  EXPECT_EQ(free.interval_ns, 10'000'000'000u);
-}
-
 // Who may change others' sessions gives nothing what it could not give by itself.
 TEST_F(GateTest, AChangeIsJudgedByAllThatItGivesToOtherFunctions) {
   Write("callers:\n  - {user: 1, role: operator, sessions: all, limits: {max_delay: 1ms}}\n");
