@@ -1,4 +1,4 @@
-"""Functions outside Python: of a program without any, of libraries, and beside Python targets."""
+"""Functions outside Python: of a program without any, and of libraries."""
 import json
 import os
 import random
@@ -9,29 +9,19 @@ import sys
 import time
 
 from harness import program, traces
-from harness.case import Case, each_mechanism, main
+from harness.case import main
+from harness.native import NativeCase, rows
 from harness.session import with_numbers
 
 MS = 1_000_000
 LOCAL_WORK = "(anonymous namespace)::local_work(long)"
-BAD_ARGUMENTS, BAD_TARGETS, UNSUPPORTED, NO_MATCH, TARGET_ENDED, LIMIT, PRECONDITION = 2, 3, 5, 7, 8, 12, 13
-
-
-def rows(update):
-    return {row["qualname"]: row for row in update["targets"]}
+BAD_TARGETS, UNSUPPORTED, NO_MATCH, TARGET_ENDED, LIMIT, PRECONDITION = 3, 5, 7, 8, 12, 13
 
 
 def symbols(path):
     """Addresses by name, as nm has them."""
     listed = subprocess.run(["/usr/bin/nm", path], check=True, stdout=subprocess.PIPE).stdout.decode()
     return {words[2]: int(words[0], 16) for words in map(str.split, listed.splitlines()) if len(words) == 3}
-
-
-class NativeCase(Case):
-    def assert_nothing_left(self, target, **options):
-        # The program cannot say which of its code objects are armed: it has none.
-        super().assert_nothing_left(getattr(target, "pid", target) if isinstance(target, program.Program) else target,
-                                    **options)
 
 
 class ProgramTest(NativeCase):
@@ -105,6 +95,17 @@ class ProgramTest(NativeCase):
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in last.items()},
                          {"shop::Engine::Step(int)": (50, 0), "shop::Engine::Step(int, char const*)": (50, 0),
                           LOCAL_WORK: (40, 10)})
+
+    def test_an_indirect_function(self):
+        """Of which it depends on the processor what it is: the one that was chosen is probed."""
+        self.engine.ask("call", "chosen", 1)  # the loader asks then
+        session = self.attach(self.engine, "--native", self.library + ":chosen", "--delay", "200us")
+        self.assertGreater(self.best(self.engine, "chosen", 20), 199_000)
+        row = self.finish(session)["chosen"]
+        self.assertEqual((row["filename"], row["calls"], row["delayed_calls"]), (self.library, 200, 200))
+        self.assertEqual(row["native"]["entry_vaddr"], symbols(self.library)["choice"])
+        self.assertTrue(row["native"]["emulated"])
+        self.assertLess(self.best(self.engine, "chosen", 1000), 300)
 
     def test_offsets(self):
         """PATH+0xOFFSET is a place in the file, and an instruction begins there."""
@@ -326,100 +327,6 @@ class ProgramTest(NativeCase):
         self.assertEqual(traces.trouble_of_threads(inside.pid), [])
         self.assertLess(inside.ask("call", "work", 1000), 20 * MS)
         self.assert_ends_well(inside)
-
-
-class BesidePythonTest(NativeCase):
-    @each_mechanism
-    def test_both_in_one_session(self, python):
-        target = self.start_target(python, "native.py")
-        answer = target.ask("pids", 10)
-        session = self.attach(target, "--target", "*/native.py:step @delay=100us", "--native",
-                              "libc.so.6:getpid @delay=300us", "--native", "libc.so.6:write", "--delay", "0")
-        self.assertEqual(target.ask("pids", 400), answer)
-        self.assertEqual(target.ask("writes", 50), sum(range(1, 51)))
-        # Its answers to us are writes too: one for each.
-        answers = 2
-        last = session.finish()
-        self.assertEqual(session.code, 0, session.errors)
-        found = rows(last)
-        self.assertEqual((found["getpid"]["calls"], found["getpid"]["delayed_calls"]), (400, 400))
-        self.assertGreaterEqual(found["getpid"]["injected_delay_ns"], 400 * 299_000)
-        self.assertEqual((found["step"]["calls"], found["step"]["delayed_calls"]), (50, 50))
-        self.assertEqual(found["write"]["calls"], 50 + answers)
-        self.assertEqual(found["write"]["delayed_calls"], 0)
-        self.assertEqual({pattern["status"] for pattern in last["patterns"]}, {"MATCHED"})
-        self.assertFalse(last["inexact"])
-        self.assert_clean_proof(last)
-        self.assertIn("of 2 native functions", last["end"]["detach_proof"]["detail"])
-        self.assert_nothing_left(target)
-        self.assertEqual(target.ask("pids", 10), answer)
-        self.assert_ends_well(target)
-
-    def test_libssl_of_debians_python(self):
-        """Not loaded yet when the session begins; its functions are exported by version."""
-        target = self.start_target(self.python, "native.py")
-        session = self.attach(target, "--native", "*/libssl.so*:SSL_CTX_new", "--delay", "1ms", "--interval", "50ms")
-        target.ask("contexts", 1)
-        session.wait_for(lambda update: update["patterns"] and update["patterns"][0]["targets"] == 1, 5)
-        target.ask("contexts", 30)
-        row = rows(session.finish())["SSL_CTX_new"]
-        self.assertEqual((row["calls"], row["delayed_calls"]), (30, 30))
-        self.assertRegex(row["filename"], r"/libssl\.so\.\d")
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
-
-    def test_launches_of_a_gpus_runtime(self):
-        """AMD's, as Debian has it: the function that every kernel is launched with. No GPU is there to run them."""
-        target = self.start_target(self.python, "native.py")
-        launch = ("launches", "libamdhip64.so.5", "hipLaunchKernel")
-        answers, ns_before = target.ask(*launch, 100)
-        session = self.attach(target, "--target", "*/native.py:launches", "--native",
-                              "*/libamdhip64.so.*:hipLaunchKernel @delay=2ms", "--delay", "0")
-        self.assertEqual(target.ask(*launch, 1)[0], answers)
-        slowed_answers, ns = target.ask(*launch, 50)
-        self.assertEqual(slowed_answers, answers)
-        self.assertGreater(ns, ns_before / 2 + 1.99 * MS)
-        found = rows(session.finish())
-        self.assertEqual((found["hipLaunchKernel"]["calls"], found["hipLaunchKernel"]["delayed_calls"]), (51, 51))
-        self.assertEqual(found["launches"]["calls"], 2)
-        self.assert_nothing_left(target)
-        answers_after, ns_after = target.ask(*launch, 100)
-        self.assertEqual(answers_after, answers)
-        self.assertLess(ns_after, MS)
-        self.assert_ends_well(target)
-
-    def test_update_of_both(self):
-        target = self.start_target(script="native.py")
-        session = self.attach(target, "--target", "*/native.py:step", "--native", "libc.so.6:getpid")
-        target.ask("pids", 10)
-        target.ask("writes", 10)
-        updated = self.daemon.ctl("update", session.id, "--target", "*/native.py:pids", "--native", "libc.so.6:write")
-        self.assertEqual(updated.code, 0, updated)
-        target.ask("pids", 10)
-        target.ask("writes", 10)
-        last = session.finish()
-        calls = {row["qualname"]: row["calls"] for row in last["targets"]}
-        answers = calls.pop("write") - 10
-        self.assertEqual(calls, {"step": 10, "pids": 1, "getpid": 10})
-        self.assertIn(answers, (2, 3))  # the answer before the update may still have been on its way
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
-
-    def test_native_alone_leaves_python_alone(self):
-        """No stop, no look at the interpreter: any process will do."""
-        target = self.start_target(script="native.py")
-        session = self.attach(target, "--native", "libc.so.6:getpid")
-        target.ask("pids", 25)
-        last = session.finish()
-        self.assertEqual((rows(last)["getpid"]["calls"], last["times"]["stops"]), (25, 0))
-        self.assertEqual(last["process"]["python_version"], "")
-        refused = self.attach(target, "--native", "libc.so.6:getpid")
-        answer = self.daemon.ctl("update", refused.id, "--target", "*:step")
-        self.assert_refused(answer, PRECONDITION, "native functions only")
-        self.assert_clean_proof(refused.finish())
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
 
 
 if __name__ == "__main__":

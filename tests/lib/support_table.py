@@ -32,7 +32,7 @@ ROWS = (
     ("embedded; several libpythons", "embedding_test", ""),
     ("subinterpreters", "subinterpreters_test", ""),
     ("file deleted, replaced, without sections", "replaced_files_test", ""),
-    ("native functions beside Python", "native_test", ""),
+    ("native functions beside Python", "native_and_python_test", ""),
     ("beside the process's own tracers", "tools_test", ""),
     ("hostile", "hostile_test", ""),
     ("daemon or client killed", "daemon_killed_test|client_faults_test|daemon_test", ""),

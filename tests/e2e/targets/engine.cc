@@ -10,6 +10,16 @@ extern "C" long work(long x) {
   return x + 1;
 }
 
+// As libc chooses its memcpy: whoever calls `chosen` calls `choice`.
+extern "C" {
+static long choice(long x) {
+  asm volatile("" ::: "rbx");
+  return x + 1;
+}
+static long (*choose())(long) { return choice; }
+long chosen(long) __attribute__((ifunc("choose")));
+}
+
 namespace shop {
 class Engine {
  public:
@@ -42,6 +52,7 @@ extern "C" int steps(int x) {
 #include <vector>
 
 extern "C" long work(long);
+extern "C" long chosen(long);
 extern "C" int steps(int);
 
 namespace {
@@ -57,6 +68,10 @@ std::map<std::string, Function> functions = {
     {"work",
      [] {
        if (work(1) != 2) abort();
+     }},
+    {"chosen",
+     [] {
+       if (chosen(1) != 2) abort();
      }},
     {"steps",
      [] {
