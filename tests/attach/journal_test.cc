@@ -1,20 +1,17 @@
 #include "daemon/attach/journal.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
+#include <string>
+#include <vector>
 
 #include "daemon/base/str_cat.h"
-#include "tests/fakes/temp_dir.h"
+#include "tests/attach/journal_fixture.h"
 
 namespace sbump {
 namespace {
@@ -22,51 +19,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-constexpr TargetId kTarget{.pid = 1234, .start_ticks = 567};
-constexpr ImageRandom kRandom{.addr = {0x7ffc00001000},
-                              .bytes = {0x0123456789abcdef, std::numeric_limits<uint64_t>::max()}};
-constexpr char kHeader[] = "sbump-journal 1 pid=1234 start_ticks=567 boot_id=b00t\n";
-
-ArmedField Field(uint64_t code) {
-  return {.code = {code},
-          .field = {code + 192},
-          .size = 1,
-          .original = 151,
-          .armed = 240,
-          .fingerprint = 0xdeadbeef};
-}
-
-std::string ArmLine(uint64_t code) {
-  return StrCat("arm code=", ToString(RemoteAddr{code}), " field=0x5000 size=1 original=151",
-                " armed=240 fingerprint=7\n");
-}
-
-class JournalTest : public testing::Test {
- protected:
-  absl::StatusOr<Journal> Create() { return Journal::Create(state_dir_, kTarget, kRandom); }
-  static std::string TextOf(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-  // As a restarted daemon finds it.
-  static JournalContents Reread(const Journal& journal) {
-    const auto contents = Journal::Parse(TextOf(journal.path()));
-    EXPECT_TRUE(contents.ok()) << contents.status();
-    return contents.value_or(JournalContents{});
-  }
-  const std::string& state_dir() const { return state_dir_; }
-
- private:
-  const TempDir temp_dir_{"journal"};
-  const std::string state_dir_ = temp_dir_.path();
-};
 
 TEST_F(JournalTest, WhatIsWrittenIsRead) {
   const uint64_t before_ticks = TicksNow();
@@ -109,12 +64,6 @@ TEST_F(JournalTest, ItsContentsAreWhatWouldBeRead) {
   EXPECT_EQ(contents.bump_begun, read.bump_begun);
 }
 
-TEST(JournalTextTest, OneThatNamesNoImage) {
-  const auto contents = Journal::Parse(kHeader);
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_EQ(contents->random, std::nullopt);
-}
-
 TEST_F(JournalTest, ProbesOnNativeFunctionsStayThroughAShorterJournal) {
   const PlacedProbe probe{
       .address = {0x7f0000001000}, .device = 2049, .inode = 77, .file_offset = 0x1139};
@@ -131,7 +80,6 @@ TEST_F(JournalTest, ProbesOnNativeFunctionsStayThroughAShorterJournal) {
   journal->Tidy();
   EXPECT_LT(std::filesystem::file_size(journal->path()), long_size);
   EXPECT_THAT(Reread(*journal).probes, ElementsAre(probe));
-  EXPECT_EQ(Journal::Parse(StrCat(kHeader, "probe address=0x10 inode=1\n"))->bad_lines, 1);
 }
 
 TEST_F(JournalTest, TheDeadAreForgotten) {
@@ -401,161 +349,6 @@ TEST_F(JournalTest, NoStateDirectory) {
   const absl::Status status = Journal::Create(state_dir() + "/none", kTarget, kRandom).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(Journal::List(state_dir() + "/none"), IsEmpty());
-}
-
-// ---- A full disk: what a limit on the size of files does to writes ----
-
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(uint64_t bytes) {
-    old_handler_ = signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = old_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    signal(SIGXFSZ, old_handler_);
-  }
-
- private:
-  rlimit old_;
-  sighandler_t old_handler_;
-};
-
-TEST_F(JournalTest, NoSpaceAtTheBeginningLeavesNothing) {
-  const FileSizeLimit limit(Journal::kReserveBytes - 1);
-  const absl::Status status = Create().status();
-  EXPECT_FALSE(status.ok());
-  EXPECT_THAT(std::string(status.message()), HasSubstr("nothing is armed"));
-  EXPECT_THAT(Journal::List(state_dir()), IsEmpty());
-}
-
-TEST_F(JournalTest, NoSpaceLaterIsToldAndWhatWasWrittenStays) {
-  auto journal = Create();
-  ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
-  {
-    const FileSizeLimit limit(Journal::kReserveBytes);
-    EXPECT_FALSE(journal->WillArm(std::vector<ArmedField>(5000, Field(0x2000))).ok());
-  }
-  journal->Died({0x3000});
-  EXPECT_THAT(Reread(*journal).fields, Contains(Field(0x1000)));
-}
-
-// Lines that were half written must not spoil those that follow.
-TEST_F(JournalTest, LinesAfterAFailedWriteAreRead) {
-  auto journal = Create();
-  {
-    const FileSizeLimit limit(Journal::kReserveBytes);
-    EXPECT_FALSE(journal->WillArm(std::vector<ArmedField>(5000, Field(0x2000))).ok());
-  }
-  ASSERT_TRUE(journal->WillArm({Field(0x4000)}).ok());
-  EXPECT_THAT(Reread(*journal).fields, Contains(Field(0x4000)));
-}
-
-// ---- A process that makes and drops code objects all the time ----
-
-TEST_F(JournalTest, ALongOneIsShortenedToTheLiving) {
-  auto journal = Create();
-  ASSERT_TRUE(journal->WillBump().ok());
-  ASSERT_TRUE(journal->WillArm({Field(0x1000)}).ok());
-  for (uint64_t code = 0x2000; std::filesystem::file_size(journal->path()) <
-                               2 * Journal::kCompactBytes + Journal::kReserveBytes;
-       code += 0x1000) {
-    ASSERT_TRUE(journal->WillArm({Field(code)}).ok());
-    journal->Died({code});
-  }
-  journal->Tidy();
-  EXPECT_LE(std::filesystem::file_size(journal->path()), 2 * Journal::kReserveBytes);
-  JournalContents contents = Reread(*journal);
-  EXPECT_EQ(contents.target, kTarget);
-  EXPECT_EQ(contents.boot_id, ReadBootId());
-  EXPECT_TRUE(contents.bump_begun);
-  EXPECT_THAT(contents.fields, ElementsAre(Field(0x1000)));
-  EXPECT_THAT(Journal::List(state_dir()), ElementsAre(journal->path()));
-
-  ASSERT_TRUE(journal->DidBump().ok());
-  ASSERT_TRUE(journal->WillArm({Field(0x3000)}).ok());
-  contents = Reread(*journal);
-  EXPECT_FALSE(contents.bump_begun) << "the new file is the one that is written to";
-  EXPECT_THAT(contents.fields, UnorderedElementsAre(Field(0x1000), Field(0x3000)));
-}
-
-TEST_F(JournalTest, NoSpaceToShortenItLeavesTheLongOne) {
-  auto journal = Create();
-  ASSERT_TRUE(journal->WillArm(std::vector<ArmedField>(12'000, Field(0x1000))).ok());
-  {
-    const FileSizeLimit limit(1000);
-    journal->Tidy();
-  }
-  EXPECT_THAT(Reread(*journal).fields, ElementsAre(Field(0x1000)));
-  EXPECT_THAT(Journal::List(state_dir()), ElementsAre(journal->path()));
-}
-
-// ---- What a restarted daemon may find ----
-
-TEST(JournalTextTest, ATornLastLineWasNeverActedOn) {
-  const std::string whole = StrCat(kHeader, ArmLine(0x1000));
-  const std::string torn = ArmLine(0x2000);
-  for (size_t length = 0; length + 1 < torn.size(); ++length) {
-    const auto contents = Journal::Parse(whole + torn.substr(0, length));
-    ASSERT_TRUE(contents.ok()) << contents.status() << " after " << length;
-    EXPECT_THAT(contents->fields, SizeIs(1)) << length;
-  }
-}
-
-TEST(JournalTextTest, ZerosAreSpaceNotYetUsed) {
-  const auto contents = Journal::Parse(StrCat(kHeader, ArmLine(0x1000)) + std::string(5000, '\0'));
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_THAT(contents->fields, SizeIs(1));
-}
-
-TEST(JournalTextTest, WhatIsNoJournal) {
-  for (const std::string& text :
-       {std::string(), std::string(4096, '\0'), std::string("\n"), std::string(kHeader, 20),
-        std::string("#!/bin/sh\n"), std::string("\xff\xfe\n\n"),
-        std::string("sbump-journal 2 pid=1 start_ticks=2\n"),
-        std::string("sbump-journal 10 pid=1 start_ticks=2\n"), std::string("sbump-journal 1\n"),
-        std::string("sbump-journal 1 pid=1\n"),
-        std::string("sbump-journal 1 pid=x start_ticks=2\n"),
-        std::string("sbump-journal 1 pid=99999999999999 start_ticks=2\n")}) {
-    EXPECT_TRUE(absl::IsDataLoss(Journal::Parse(text).status())) << text;
-  }
-}
-
-// What cannot be read is no reason to write anything, and the rest is still good.
-TEST(JournalTextTest, BrokenLinesAreLeftOutAndCounted) {
-  for (const std::string line :
-       {"arm\n", "arm code=0x1\n", "hello\n", "dead\n", "\n", "arm \xff\n",
-        "arm code=0x1 field=0x2 size=2 original=1 armed=1 fingerprint=1\n",
-        "arm code=0x1 field=0x2 size=1 original=1 armed=1 fingerprint=99999999999\n",
-        "arm code=0x1 field=0x2 size=1 original=1x armed=1 fingerprint=1\n",
-        "arm code=0x10000000000000000 field=0x2 size=1 original=1 armed=1 fingerprint=1\n",
-        "arm code=0x field=0x2 size=1 original=1 armed=1 fingerprint=1\n",
-        "arm code=0x1 field=0x2 size=1 original=1 armed=1\n"}) {
-    const auto contents = Journal::Parse(StrCat(kHeader, line, ArmLine(0x9000)));
-    ASSERT_TRUE(contents.ok()) << line << contents.status();
-    EXPECT_THAT(contents->fields, SizeIs(1)) << line;
-    EXPECT_EQ(contents->bad_lines, 1) << line;
-  }
-}
-
-TEST(JournalTextTest, DeathAtTheLastAddress) {
-  const auto contents =
-      Journal::Parse(StrCat(kHeader, ArmLine(0x9000), "dead code=0xffffffffffffffff\n"));
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_THAT(contents->fields, SizeIs(1));
-}
-
-TEST(JournalTextTest, ALongJournalIsReadInOnePass) {
-  std::string text = kHeader;
-  constexpr size_t kLines = 100'000;
-  for (size_t i = 1; i <= kLines; ++i) text += ArmLine(i * 4096);
-  const auto begin = std::chrono::steady_clock::now();
-  const auto contents = Journal::Parse(text);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_THAT(contents->fields, SizeIs(kLines));
 }
 
 }  // namespace
