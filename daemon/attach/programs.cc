@@ -131,7 +131,7 @@ absl::Status Programs::Impl::CheckStacks() const {
 }
 
 bool Programs::Impl::UsesMulti(ProgramKind kind) const {
-  const bool stays_clean_in_children = (kind == ProgramKind::kHit && !set.children_too) ||
+  const bool stays_clean_in_children = (kind == ProgramKind::kHit && !set.closes_quickly) ||
                                        kind == ProgramKind::kCalibrate ||
                                        kind == ProgramKind::kNativeHit;
   return !stays_clean_in_children && UprobeMultiWorks();

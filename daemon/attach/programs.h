@@ -46,9 +46,9 @@ struct ProgramSet {
   bool calibration = false;
   // One of several processes of a session: a smaller ring buffer, whose pages count twice.
   bool one_of_several = false;
-  // The children of the process get programs of their own: a link that leaves breakpoints in them
-  // (uprobe_link.h) does no harm, and is closed in a third of the time.
-  bool children_too = false;
+  // The hit site, too, gets a link that is closed beside others and leaves breakpoints in children
+  // (uprobe_link.h).
+  bool closes_quickly = false;
 
   friend bool operator==(const ProgramSet&, const ProgramSet&) = default;
 };

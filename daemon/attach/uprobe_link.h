@@ -18,7 +18,7 @@ namespace sbump {
 // The price: a process forked from the target while a uprobe_multi is open keeps the breakpoint
 // (0.5 us per pass) until the link is closed. So the hit site, which children pass often, stays
 // with perf events, and this is for the rare sites; and for the hit site where the children are
-// attached to themselves.
+// attached to themselves, or where so many processes are that an end would take seconds.
 enum class UprobeKind : uint32_t { kPerfEvent, kMulti };
 
 struct UprobeSpec {

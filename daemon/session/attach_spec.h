@@ -97,6 +97,8 @@ struct AttachSpec {
   Guardrails guardrails;
   bool keep = false;
   std::string client_name;
+  // The session's own: so many were selected that their links are to be closed side by side.
+  bool many_processes = false;
   Authorise authorise;
   Sees sees;  // of a selector
 

@@ -132,7 +132,7 @@ absl::Status Attachment::LoadPrograms() {
   const ProgramSet set = {.python = HasPython(),
                           .native = !rules_.natives->empty(),
                           .one_of_several = !spec_.OneProcess(),
-                          .children_too = spec_.children};
+                          .closes_quickly = spec_.children || spec_.many_processes};
   SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr
                                      ? Programs::Load(config, set)
                                      : environment_.program_reserve->Take(config, set));

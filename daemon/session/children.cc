@@ -168,7 +168,12 @@ bool Session::AnyFollowedRuns() {
   return !followed_.empty();
 }
 
-void Session::DescribeLeftOut(SessionSnapshot& snapshot) const {
+void Session::DescribeChildren(SessionSnapshot& snapshot) const {
+  if (spec_in_force_.many_processes && !spec_.children) {
+    snapshot.warnings.push_back(
+        StrCat("with more than ", kMostCleanProcesses,
+               " processes, what one of them forks pays for its probes too, until the end"));
+  }
   const auto add = [&](std::string reason, uint64_t count) {
     if (count != 0) snapshot.skipped.push_back({std::move(reason), count});
   };

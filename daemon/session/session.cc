@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "daemon/attach/uprobe_link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
@@ -161,6 +162,7 @@ absl::Status Session::Begin() {
   if (spec_.pid == 0) {
     SB_ASSIGN_OR_RETURN(pids, SelectProcesses(spec_.selector, spec_.max_processes, spec_.sees));
   }
+  spec_in_force_.many_processes = pids.size() > kMostCleanProcesses && UprobeMultiWorks();
   for (pid_t pid : pids) Add({.pid = pid});
   if (spec_.children) SB_RETURN_IF_ERROR(FollowChildren());
   takes_newborns_ = true;
@@ -384,7 +386,7 @@ void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end)
   snapshot->unix_ns = UnixNs();
   snapshot->processes = LatestOfEach();
   MergeProcesses(*snapshot);
-  DescribeLeftOut(*snapshot);
+  DescribeChildren(*snapshot);
   if (attach_ns_ != 0) snapshot->times.attach_ns = attach_ns_;
   snapshot->end = std::move(end);
   std::lock_guard lock(mutex_);

@@ -63,6 +63,8 @@ class Session {
 
  private:
   struct Loop;
+  // The links of so many may be closed one after the other (daemon/attach/uprobe_link.h).
+  static constexpr size_t kMostCleanProcesses = 8;
   struct Member {
     std::unique_ptr<ProcessSession> process;
     SessionState state = SessionState::kAttaching;
@@ -125,7 +127,7 @@ class Session {
   bool AnyFollowedRuns();
   static bool MayCarryCopies(const Member& member);
   bool IsDisarmedParent(const ProcessEvent& fork) const;
-  void DescribeLeftOut(SessionSnapshot& snapshot) const;
+  void DescribeChildren(SessionSnapshot& snapshot) const;
 
   const std::string id_;
   const AttachSpec spec_;

@@ -39,8 +39,8 @@ def started(python):
 
 @contextlib.contextmanager
 def attached(daemon, target, *arguments):
-    """From ACTIVE on; ended as by Ctrl-C, and proven clean."""
-    session = Session(daemon, "--pid", target.pid, *F_ONLY, *arguments)
+    """From ACTIVE on; ended as by Ctrl-C, and proven clean. Without a target the arguments select some."""
+    session = Session(daemon, *(["--pid", target.pid] if target else []), *F_ONLY, *arguments)
     try:
         session.wait_active()
         yield session
@@ -298,6 +298,25 @@ def fork_pool(python, count, aim_active_s):
             Row(name + "memory", "%.0f MB" % memory, "under 100 MB", memory < 100)]
 
 
+def selected_pool(python, count, aim_active_s):
+    """The same workers, once they are there, without the service that forked them."""
+    daemon = Daemon()
+    with contextlib.closing(Closable(daemon)), started(python) as target:
+        target.ask("fork_pool", count)
+        begin = time.monotonic()
+        with attached(daemon, None, "--cmdline", "*%s*" % target.file, "--max-processes", count + 1,
+                      "--delay", "10us") as session:
+            active_s = time.monotonic() - begin
+            states = [one["state"] for one in session.updates[-1]["processes"]]
+            begin = time.monotonic()
+        gone_s = time.monotonic() - begin
+        target.ask("end_pool")
+    name = "%d processes that are selected: " % len(states)
+    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s,
+                active_s <= aim_active_s and states == ["ACTIVE"] * (count + 1)),
+            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5)]
+
+
 def executed_children(daemon, python, count):
     with started(python) as target:
         with attached(daemon, target, "--children") as session:
@@ -368,7 +387,7 @@ def main():
         newest = found[-1]
         rows = idle_cost(newest, 3 if options.quick else 10)
         rows += [Row("daemon that had all the sessions above: memory", "%.0f MB" % memory_mb(daemon))]
-        rows += fork_pool(newest, 16, 2) + fork_pool(newest, 64, 8)
+        rows += fork_pool(newest, 16, 2) + fork_pool(newest, 64, 8) + selected_pool(newest, 63, 8)
         everything.append(("The daemon (targets: CPython %s)" % ".".join(map(str, newest.version)), rows))
         print("\n" + table(*everything[-1]), flush=True)
     finally:
