@@ -306,7 +306,7 @@ void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
   gate_.meters_.CountRefusal(NameOf(RefusalReason::kDuty));
   // Not from here: the session holds its lock while it calls.
   gate_.post_([weak = weak_from_this(),
-               reason = StrCat("policy: ", OwnerKey(caller_), " injected ", percent(duty),
+               reason = StrCat("policy: ", OwnerKey(caller_), " injected at least ", percent(duty),
                                " % of the time, and the most is ", percent(*grant->limits.max_duty),
                                " % (", grant->source, ")")] {
     if (const auto self = weak.lock()) self->Stop(reason);

@@ -17,11 +17,11 @@ std::optional<std::string> Guard::Judge(uint64_t now_ns, const SessionSnapshot& 
   const uint64_t calls_per_second = std::llround(1e9 * calls_.Add(now_ns, calls));
   const uint64_t percent = std::llround(100 * injected_ns_.Add(now_ns, injected_ns));
   if (limits_.calls_per_second != 0 && calls_per_second > limits_.calls_per_second) {
-    return StrCat("guardrail: ", calls_per_second, " matching calls a second, and the most is ",
-                  limits_.calls_per_second);
+    return StrCat("guardrail: at least ", calls_per_second,
+                  " matching calls a second, and the most is ", limits_.calls_per_second);
   }
   if (limits_.duty_percent != 0 && percent > limits_.duty_percent) {
-    return StrCat("guardrail: ", percent, " % of the time was injected, and the most is ",
+    return StrCat("guardrail: at least ", percent, " % of the time was injected, and the most is ",
                   limits_.duty_percent, " %");
   }
   if (limits_.hold_ns != 0 && snapshot.times.hold_max_ns > limits_.hold_ns) {

@@ -15,7 +15,8 @@ class Guard {
  public:
   explicit Guard(const Guardrails& limits) : limits_(limits) {}
 
-  // With each snapshot of an active session: why it must end, where it must.
+  // With each snapshot of an active session, from the first on: why it must end, where it must. The
+  // figures are least ones: of a second that is not over yet the rest counts as quiet.
   std::optional<std::string> Judge(uint64_t now_ns, const SessionSnapshot& snapshot);
 
  private:

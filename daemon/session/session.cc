@@ -241,6 +241,7 @@ void Session::BeActive() {
   for (const Member& member : members_) member.process->TakeWindow();
   attach_ns_ = MonotonicNs() - started_ns_;
   Publish(SessionState::kActive, nullptr);
+  guard_.Judge(MonotonicNs(), *latest());  // from here on
   next_publish_ns_ = MonotonicNs() + interval_ns_;
   Log(LogLevel::kInfo, "session_active",
       {{"pid", members_.front().process->pid()},

@@ -21,11 +21,22 @@ class GuardrailsTest(Case):
 
     def test_rate(self):
         reason = self.session_that_ends("--max-rate", 100)
-        self.assertRegex(reason, r"^guardrail: \d+ matching calls a second, and the most is 100$")
+        self.assertRegex(reason, r"^guardrail: at least \d+ matching calls a second, and the most is 100$")
+
+    def test_from_the_beginning(self):
+        """Calls in the first half second, and none after it."""
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--max-rate", 50)
+        target.ask("call", "step", 100)
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "guardrail: at least 100 matching calls a second, and the most is 50")
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
 
     def test_duty(self):
         reason = self.session_that_ends("--delay", "1ms", "--max-duty", 30)
-        self.assertRegex(reason, r"^guardrail: \d+ % of the time was injected, and the most is 30 %$")
+        self.assertRegex(reason, r"^guardrail: at least \d+ % of the time was injected, and the most is 30 %$")
 
     def test_hold(self):
         """Code that is new to the daemon holds its thread for some microseconds at least."""

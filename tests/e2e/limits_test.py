@@ -149,7 +149,7 @@ class LimitsTest(Guarded):
         last = much.wait_end()
         self.assertLess(time.monotonic() - begin, 8)
         self.assertRegex(last["end"]["reason"],
-                         r"policy: uid %d injected \d+ %% of the time, and the most is 20 %%" % ALICE)
+                         r"policy: uid %d injected at least \d+ %% of the time, and the most is 20 %%" % ALICE)
         self.assert_clean_proof(last)
         busy.answer()
         self.assertEqual(fine.finish()["end"]["reason"], "detached")

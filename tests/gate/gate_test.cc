@@ -125,10 +125,11 @@ TEST_F(GateTest, ShortSessionsInARowAreJudgedTogether) {
 }
 
 TEST_F(GateTest, EndsAreCountedByTheirKind) {
-  const std::pair<const char*, const char*> kinds[] = {{"ttl over", "ttl over"},
-                                                       {"guardrail: 9 matching calls", "guardrail"},
-                                                       {"policy: uid 1 injected", "limit"},
-                                                       {"something else", "other"}};
+  const std::pair<const char*, const char*> kinds[] = {
+      {"ttl over", "ttl over"},
+      {"guardrail: at least 9 matching calls", "guardrail"},
+      {"policy: uid 1 injected at least 9 %", "limit"},
+      {"something else", "other"}};
   std::map<std::string, uint64_t> expected;
   for (const auto& [reason, kind] : kinds) {
     AttachSpec spec = Spec();
