@@ -217,8 +217,7 @@ int RunDaemon(const DaemonOptions& options) {
   GateOptions gate_options = options.gate;
   gate_options.hit_cost_ns = trap_costs.emulated_ns;
   // After the recovery, which a mistake in a file must not keep from its work.
-  absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(
-      gate_options, meters, [&control](auto task) { control.PostWork(std::move(task)); });
+  absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(gate_options, meters);
   if (!gate.ok()) {
     CannotStart(gate.status());
     return kBadPolicy;

@@ -304,13 +304,9 @@ void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
   if (snapshot.state != SessionState::kActive || duty <= *grant->limits.max_duty) return;
   const auto percent = [](double share) { return static_cast<uint64_t>(100 * share + 0.5); };
   gate_.meters_.CountRefusal(NameOf(RefusalReason::kDuty));
-  // Not from here: the session holds its lock while it calls.
-  gate_.post_([weak = weak_from_this(),
-               reason = StrCat("policy: ", OwnerKey(caller_), " injected at least ", percent(duty),
-                               " % of the time, and the most is ", percent(*grant->limits.max_duty),
-                               " % (", grant->source, ")")] {
-    if (const auto self = weak.lock()) self->Stop(reason);
-  });
+  Stop(StrCat("policy: ", OwnerKey(caller_), " injected at least ", percent(duty),
+              " % of the time, and the most is ", percent(*grant->limits.max_duty), " % (",
+              grant->source, ")"));
 }
 
 uint64_t Admission::DelayNs() const {

@@ -24,7 +24,7 @@ namespace sbump {
 class Gate;
 
 // From any thread. The gate outlives it.
-class Admission : public std::enable_shared_from_this<Admission> {
+class Admission {
  public:
   Admission(Gate& gate, Caller caller, const AttachSpec& spec);
 

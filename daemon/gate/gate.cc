@@ -29,9 +29,8 @@ struct Gate::Watch {
   bool is_over = false;
 };
 
-absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Meters& meters,
-                                                 Post post) {
-  auto gate = std::unique_ptr<Gate>(new Gate(options, meters, std::move(post)));
+absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Meters& meters) {
+  auto gate = std::unique_ptr<Gate>(new Gate(options, meters));
   SB_ASSIGN_OR_RETURN(gate->policy_, MakePolicy(options.policy_file));
   if (!options.audit_file.empty()) {
     SB_ASSIGN_OR_RETURN(gate->audit_, AuditLog::Open(options.audit_file));
@@ -42,8 +41,7 @@ absl::StatusOr<std::unique_ptr<Gate>> Gate::Open(const GateOptions& options, Met
   return gate;
 }
 
-Gate::Gate(GateOptions options, Meters& meters, Post post)
-    : options_(std::move(options)), meters_(meters), post_(std::move(post)) {}
+Gate::Gate(GateOptions options, Meters& meters) : options_(std::move(options)), meters_(meters) {}
 
 std::shared_ptr<const Policy> Gate::policy() const {
   std::lock_guard lock(mutex_);

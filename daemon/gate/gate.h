@@ -29,12 +29,8 @@ struct GateOptions {
 
 class Gate {
  public:
-  // Runs a task later, on a thread that holds no session's lock.
-  using Post = std::function<void(std::function<void()>)>;
-
   // kInvalidArgument, "FILE:LINE: what", for a policy with a mistake in it.
-  static absl::StatusOr<std::unique_ptr<Gate>> Open(const GateOptions& options, Meters& meters,
-                                                    Post post);
+  static absl::StatusOr<std::unique_ptr<Gate>> Open(const GateOptions& options, Meters& meters);
 
   // Takes the policy and the audit log anew. What the new policy does not allow any more ends. A
   // policy that cannot be read leaves the old one in force.
@@ -81,7 +77,7 @@ class Gate {
  private:
   friend class Admission;
 
-  Gate(GateOptions options, Meters& meters, Post post);
+  Gate(GateOptions options, Meters& meters);
   std::shared_ptr<const Policy> policy() const;
   std::shared_ptr<Admission> Find(const std::string& session_id) const;
   absl::Status Refuse(const Caller& caller, const AccessRequest& request, const Refusal& refusal,
@@ -96,7 +92,6 @@ class Gate {
 
   const GateOptions options_;
   Meters& meters_;
-  const Post post_;
   std::unique_ptr<AuditLog> audit_;       // null: none
   std::unique_ptr<RefusalLog> refusals_;  // where there is an audit log; after it
   DutyLedger duties_;

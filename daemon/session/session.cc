@@ -87,14 +87,14 @@ bool Session::Post(std::function<void()> task) {
 }
 
 int Session::AddSink(SnapshotSink sink) {
-  std::lock_guard lock(mutex_);
-  if (latest_ != nullptr) sink(latest_);
+  std::lock_guard lock(sinks_mutex_);
+  if (const auto snapshot = latest(); snapshot != nullptr) sink(snapshot);
   sinks_.emplace_back(next_sink_, std::move(sink));
   return next_sink_++;
 }
 
 void Session::RemoveSink(int number) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(sinks_mutex_);
   std::erase_if(sinks_, [number](const auto& entry) { return entry.first == number; });
 }
 
@@ -390,8 +390,11 @@ void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end)
   DescribeChildren(*snapshot);
   if (attach_ns_ != 0) snapshot->times.attach_ns = attach_ns_;
   snapshot->end = std::move(end);
-  std::lock_guard lock(mutex_);
-  latest_ = snapshot;
+  std::lock_guard sinks_lock(sinks_mutex_);
+  {
+    std::lock_guard lock(mutex_);
+    latest_ = snapshot;
+  }
   for (const auto& [number, sink] : sinks_) sink(snapshot);
 }
 

@@ -169,12 +169,14 @@ class Session {
   std::set<pid_t> held_;  // guarded by held_mutex_
 
   mutable std::mutex mutex_;
-  std::string stop_reason_;                          // guarded by mutex_; empty: not asked
-  TargetRules rules_;                                // guarded by mutex_: those of spec_in_force_
-  bool takes_tasks_ = true;                          // guarded by mutex_
-  std::shared_ptr<const SessionSnapshot> latest_;    // guarded by mutex_
-  std::vector<std::pair<int, SnapshotSink>> sinks_;  // guarded by mutex_
-  int next_sink_ = 1;                                // guarded by mutex_
+  std::string stop_reason_;                        // guarded by mutex_; empty: not asked
+  TargetRules rules_;                              // guarded by mutex_: those of spec_in_force_
+  bool takes_tasks_ = true;                        // guarded by mutex_
+  std::shared_ptr<const SessionSnapshot> latest_;  // guarded by mutex_
+
+  std::mutex sinks_mutex_;  // taken before mutex_: a reader is in nobody's way but other readers'
+  std::vector<std::pair<int, SnapshotSink>> sinks_;  // guarded by sinks_mutex_
+  int next_sink_ = 1;                                // guarded by sinks_mutex_
 
   std::unique_ptr<Loop> loop_;
   std::thread thread_;

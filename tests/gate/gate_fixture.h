@@ -45,7 +45,7 @@ class GateTest : public testing::Test {
   }
   std::unique_ptr<Gate> Open(uint64_t hit_cost_ns = 0) {
     return *Gate::Open({.policy_file = policy_, .audit_file = audit_, .hit_cost_ns = hit_cost_ns},
-                       meters_, [](auto task) { task(); });
+                       meters_);
   }
   void Write(const std::string& text) {
     std::ofstream(policy_) << text;

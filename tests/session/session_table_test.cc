@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -50,11 +51,18 @@ class Gate {
     if (!std::exchange(open_, true)) promise_.set_value();
   }
   SnapshotSink Sink() const {
-    return [future = future_](std::shared_ptr<const SessionSnapshot>) { future.wait(); };
+    return [future = future_, has_reader = has_reader_](auto) {
+      *has_reader = true;
+      future.wait();
+    };
+  }
+  void AwaitReader() const {
+    while (!*has_reader_) std::this_thread::yield();
   }
 
  private:
   bool open_ = false;
+  const std::shared_ptr<std::atomic<bool>> has_reader_ = std::make_shared<std::atomic<bool>>(false);
   std::promise<void> promise_;
   std::shared_future<void> future_ = promise_.get_future().share();
 };
@@ -120,6 +128,7 @@ TEST_F(SessionTableTest, AShutdownEndsAllAndRefusesNew) {
 TEST_F(SessionTableTest, AShutdownGivesUpOnASessionThatDoesNotEnd) {
   Gate gate;
   ASSERT_TRUE(table.Begin(SpecFor(kNobody), gate.Sink(), IgnoreEnd).ok());
+  gate.AwaitReader();  // nobody else has to wait for one
   EXPECT_THAT(table.Shutdown({.without_progress = std::chrono::milliseconds(200)}),
               ElementsAre("s1"));
 }
