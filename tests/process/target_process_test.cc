@@ -65,8 +65,11 @@ TEST(TargetProcessTest, KnowsAChildUntilItEnds) {
 TEST(TargetProcessTest, AZombieIsNoTarget) {
   Child child([] {});
   const auto refused = [&] { return TargetProcess::Open(child.pid()).status(); };
-  ASSERT_TRUE(Eventually([&] { return absl::IsUnimplemented(refused()); })) << refused();
-  EXPECT_NE(refused().message().find("is a zombie"), absl::string_view::npos) << refused();
+  // A sanitizer's thread may end after its first one.
+  EXPECT_TRUE(Eventually([&] {
+    return absl::IsUnimplemented(refused()) &&
+           refused().message().find("is a zombie") != absl::string_view::npos;
+  })) << refused();
 }
 
 TEST(TargetProcessTest, APidThatNobodyHasIsNotFound) {
