@@ -52,9 +52,6 @@ void SessionModel::Apply(const v1::SessionUpdate& update) {
     if (row.update_number != updates_) row.calls_per_second = 0;
   }
   KeepHead(update);
-  if (update.state() == v1::ACTIVE && active_since_unix_ns_ == 0) {
-    active_since_unix_ns_ = update.unix_ns();
-  }
 }
 
 void SessionModel::ApplyRow(const v1::TargetStats& stats, uint64_t elapsed_ns) {
@@ -110,14 +107,6 @@ std::vector<const TargetRow*> SessionModel::TopRecentRows(size_t limit) const {
     if (row.calls_per_second > 0) rows.push_back(&row);
   }
   return Best(std::move(rows), limit);
-}
-
-uint64_t SessionModel::active_ns() const {
-  // The last update was taken after the detach, which is no part of the measurement.
-  const uint64_t until = head_.unix_ns() - std::min(head_.unix_ns(), head_.times().detach_ns());
-  return active_since_unix_ns_ == 0 || until < active_since_unix_ns_
-             ? 0
-             : until - active_since_unix_ns_;
 }
 
 double SessionModel::MeanRate(const TargetRow& row) const {

@@ -34,7 +34,7 @@ class SessionModel {
 
   // Calls per second since the session became ACTIVE.
   double MeanRate(const TargetRow& row) const;
-  uint64_t active_ns() const;
+  uint64_t active_ns() const { return head_.times().active_ns(); }
 
  private:
   void ApplyRow(const v1::TargetStats& stats, uint64_t elapsed_ns);
@@ -45,7 +45,6 @@ class SessionModel {
   std::map<std::string, TargetRow> rows_;      // by what identifies a row
   std::map<std::string, int> pattern_places_;  // in head_
   uint64_t updates_ = 0;
-  uint64_t active_since_unix_ns_ = 0;  // 0: not yet
 };
 
 }  // namespace sbump

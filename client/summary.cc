@@ -100,10 +100,11 @@ std::string StopText(const v1::SessionTimes& times) {
 
 void AppendTimes(const SessionModel& model, Lines* lines) {
   const v1::SessionTimes& times = model.head().times();
+  const std::string detached =
+      model.head().has_end() ? StrCat(", detached in ", HumanNs(times.detach_ns())) : "";
   lines->push_back("");
   lines->push_back(StrCat("times: attached in ", HumanNs(times.attach_ns()), ", active for ",
-                          HumanNs(model.active_ns()), ", detached in ", HumanNs(times.detach_ns()),
-                          "; ", StopText(times)));
+                          HumanNs(model.active_ns()), detached, "; ", StopText(times)));
   if (times.holds() == 0) return;
   std::string holds =
       StrCat("holds: ", HumanCount(times.holds()), ", p50 ", HumanNs(times.hold_p50_ns()),

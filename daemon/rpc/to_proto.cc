@@ -96,6 +96,7 @@ void FillTimes(const SessionTimes& times, v1::SessionTimes& message) {
   message.set_hold_p50_ns(times.hold_p50_ns);
   message.set_hold_max_ns(times.hold_max_ns);
   message.set_hold_timeouts(times.hold_timeouts);
+  message.set_active_ns(times.active_ns);
 }
 
 void FillEnd(const SessionEnd& end, v1::SessionEnd& message) {

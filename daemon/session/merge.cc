@@ -72,6 +72,7 @@ SessionTimes MergeTimes(const Processes& processes) {
   for (const Snapshot* process : processes) {
     const SessionTimes& times = process->times;
     merged.attach_ns = std::max(merged.attach_ns, times.attach_ns);
+    merged.active_ns = std::max(merged.active_ns, times.active_ns);
     merged.detach_ns = std::max(merged.detach_ns, times.detach_ns);
     merged.longest_stop_ns = std::max(merged.longest_stop_ns, times.longest_stop_ns);
     merged.stopped_ns += times.stopped_ns;
@@ -154,6 +155,14 @@ SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& process
       merged.proof.detail += StrCat("; ", copies, " that they forked disarmed, too");
   }
   return merged;
+}
+
+uint64_t MeasuredUntilNs(const std::vector<std::shared_ptr<const Snapshot>>& processes) {
+  uint64_t until_ns = 0;
+  for (const auto& process : processes) {
+    if (!NeverActive(*process)) until_ns = std::max(until_ns, process->measured_until_ns());
+  }
+  return until_ns;
 }
 
 }  // namespace sbump

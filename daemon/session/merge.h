@@ -1,6 +1,7 @@
 // What several processes' snapshots say together. Pure functions of values.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -17,5 +18,8 @@ void MergeProcesses(SessionSnapshot& merged);
 // together.
 SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& processes,
                      std::string reason);
+
+// When the last of the processes began to end; 0: none was active.
+uint64_t MeasuredUntilNs(const std::vector<std::shared_ptr<const Snapshot>>& processes);
 
 }  // namespace sbump

@@ -248,8 +248,8 @@ absl::Status ProcessSession::AttachOnce() {
   }
   attachment_ = *std::move(attachment);
   stood_still_ = attachment_->stood_still();
-  active_ns_ = MonotonicNs();
-  attach_ns_ = active_ns_ - started_ns_;
+  active_since_ns_ = MonotonicNs();
+  attach_ns_ = active_since_ns_ - started_ns_;
   return absl::OkStatus();
 }
 
@@ -297,9 +297,9 @@ std::optional<PtraceStop> ProcessSession::TakeHeld() {
 std::string ProcessSession::JoinedText() const {
   if (origin_.join == Join::kAsked) return "";
   const std::string what = origin_.join == Join::kForked ? "forked" : "executed";
-  if (active_ns_ == 0) return what;
+  if (active_since_ns_ == 0) return what;
   return StrCat(what, "; attached after ",
-                (active_ns_ - std::min(active_ns_, origin_.since_ns)) / 1'000'000, "ms",
+                (active_since_ns_ - std::min(active_since_ns_, origin_.since_ns)) / 1'000'000, "ms",
                 stood_still_ ? held_since_ : "");
 }
 
@@ -384,6 +384,8 @@ void ProcessSession::Publish(SessionState state, std::shared_ptr<const SessionEn
   snapshot->monotonic_ns = MonotonicNs();
   if (attachment_ != nullptr) attachment_->Describe(*snapshot);
   snapshot->times.attach_ns = attach_ns_;
+  if (active_since_ns_ != 0)
+    snapshot->times.active_ns = snapshot->measured_until_ns() - active_since_ns_;
   if (end != nullptr) {
     auto final_end = std::make_shared<SessionEnd>(*end);
     final_end->no_match = snapshot->rows.empty();

@@ -101,7 +101,7 @@ class ProcessSession {
   // The process's thread only.
   std::unique_ptr<Attachment> attachment_;
   uint64_t attach_ns_ = 0;
-  uint64_t active_ns_ = 0;          // CLOCK_MONOTONIC
+  uint64_t active_since_ns_ = 0;    // CLOCK_MONOTONIC
   std::optional<PtraceStop> held_;  // until the first try
   std::string held_since_;          // for people
   bool stood_still_ = false;        // from when it was held until it was attached

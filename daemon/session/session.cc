@@ -388,7 +388,11 @@ void Session::Publish(SessionState state, std::shared_ptr<const SessionEnd> end)
   snapshot->processes = LatestOfEach();
   MergeProcesses(*snapshot);
   DescribeChildren(*snapshot);
-  if (attach_ns_ != 0) snapshot->times.attach_ns = attach_ns_;
+  if (attach_ns_ != 0) {
+    const uint64_t until_ns = end == nullptr ? MonotonicNs() : MeasuredUntilNs(snapshot->processes);
+    snapshot->times.attach_ns = attach_ns_;
+    snapshot->times.active_ns = until_ns - std::min(until_ns, started_ns_ + attach_ns_);
+  }
   snapshot->end = std::move(end);
   std::lock_guard sinks_lock(sinks_mutex_);
   {

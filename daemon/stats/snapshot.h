@@ -106,6 +106,7 @@ struct SessionTimes {
   uint64_t hold_p50_ns = 0;
   uint64_t hold_max_ns = 0;
   uint64_t hold_timeouts = 0;
+  uint64_t active_ns = 0;  // until now, or until the end
 };
 
 struct DetachProof {
@@ -156,6 +157,9 @@ struct Snapshot {
   // Of all delayed calls: bpf/shared/slot.h says where each bucket begins.
   std::array<uint64_t, SB_OVERSHOOT_BUCKETS> overshoot_buckets{};
   std::shared_ptr<const SessionEnd> end;  // only in the last one
+
+  // On the clock of monotonic_ns: the detach is no part of the measurement.
+  uint64_t measured_until_ns() const { return monotonic_ns - times.detach_ns; }
 };
 
 // Of the whole session. A process that ended stays, with its last snapshot.

@@ -69,6 +69,7 @@ v1::SessionUpdate Attaching() {
 v1::SessionUpdate Active(uint64_t seconds, uint64_t calls) {
   v1::SessionUpdate update = Update(v1::ACTIVE, seconds);
   AddRows(calls, &update);
+  update.mutable_times()->set_active_ns(seconds * kSecondNs);
   return update;
 }
 
@@ -80,6 +81,7 @@ v1::SessionUpdate Ended(uint64_t seconds, uint64_t calls, const std::string& rea
   v1::SessionTimes* times = update.mutable_times();
   times->set_attach_ns(120'000'000);
   times->set_detach_ns(90'000'000);
+  times->set_active_ns(seconds * kSecondNs - times->detach_ns());
   times->set_stops(1);
   times->set_stopped_ns(12'300'000);
   times->set_longest_stop_ns(12'300'000);

@@ -71,12 +71,14 @@ TEST(SessionModel, KeepsWhatLaterUpdatesDoNotRepeat) {
   EXPECT_EQ(model.head().warnings_size(), 1);
 }
 
-TEST(SessionModel, ActiveTimeLeavesTheDetachOut) {
+TEST(SessionModel, ActiveTimeIsTheSessionsAlsoWhereItsBeginWasNotSeen) {
   SessionModel model;
-  model.Apply(Active(1, 0));
-  model.Apply(test::Ended(11, 1'000, "detached"));  // took 90 ms to detach
-  EXPECT_EQ(model.active_ns(), 9'910'000'000u);
-  EXPECT_NEAR(model.MeanRate(*model.TopRows(1)[0]), 100.9, 0.1);
+  model.Apply(Active(16, 16'000));
+  EXPECT_EQ(model.active_ns(), 16 * test::kSecondNs);
+  EXPECT_EQ(model.MeanRate(*model.TopRows(1)[0]), 1'000);
+  model.Apply(test::Ended(20, 19'910, "detached"));  // took 90 ms to detach
+  EXPECT_EQ(model.active_ns(), 19'910'000'000u);
+  EXPECT_EQ(model.MeanRate(*model.TopRows(1)[0]), 1'000);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ SessionModel After(std::vector<v1::SessionUpdate> updates) {
 }
 
 TEST(Summary, TellsAllOfIt) {
-  const SessionModel model = After({test::Active(1, 0), test::Ended(11, 10'000, "duration over")});
+  const SessionModel model = After({test::Active(0, 0), test::Ended(10, 10'000, "duration over")});
   EXPECT_THAT(
       SummaryLines(model, Palette(false)),
       ElementsAre(
@@ -67,8 +67,10 @@ TEST(Summary, OfAnAttachThatWasRefusedIsEmpty) {
 }
 
 TEST(Summary, WithoutAnEndSaysSo) {
-  const auto lines = SummaryLines(After({test::Active(1, 5)}), Palette(false));
+  const auto lines = SummaryLines(After({test::Active(16, 16'000)}), Palette(false));
   EXPECT_THAT(lines, Contains(HasSubstr("the end was not seen")));
+  EXPECT_THAT(lines, Contains(HasSubstr(", active for 16.0s; ")));
+  EXPECT_THAT(lines, Contains(HasSubstr("/srv/app.py:12    1.00k  16,000")));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("detach proof"))));
 }
 

@@ -25,8 +25,8 @@ SessionModel WithRows(int count) {
 
 TEST(FrameLines, ShowsWhatIsGoingOn) {
   SessionModel model;
-  model.Apply(test::Active(1, 0));
-  model.Apply(test::Active(3, 5'000));
+  model.Apply(test::Active(0, 0));
+  model.Apply(test::Active(2, 5'000));
   EXPECT_THAT(
       FrameLines(model, Palette(false), {100, 24}, "Ctrl-C leaves"),
       ElementsAre(

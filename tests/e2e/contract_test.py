@@ -229,6 +229,26 @@ class ContractTest(Case):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_a_watcher_that_comes_late_sees_how_long_the_session_is_active(self):
+        target = self.start_target(script="steady.py")
+        begin = time.monotonic()
+        session = self.attach(target, "--target", "*steady.py:step", "--interval", "50ms")
+        active = time.monotonic()
+        time.sleep(2)
+        watch = self.start_watch(session.id)
+        first = watch.wait_active()
+        self.assertGreater(first["times"]["active_ns"], (time.monotonic() - active - 1) * 1e9)
+        last = session.finish()
+        whole_ns = (time.monotonic() - begin) * 1e9
+        self.assertEqual(watch.wait_end()["times"], last["times"])
+        self.assertGreaterEqual(last["times"]["active_ns"], first["times"]["active_ns"])
+        self.assertLess(sum(last["times"][name] for name in ("attach_ns", "active_ns", "detach_ns")), whole_ns)
+        [process] = last["processes"]
+        self.assertAlmostEqual(process["times"]["active_ns"], last["times"]["active_ns"], delta=5e8)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_a_kept_session_outlives_a_killed_client(self):
         target = self.start_target(script="steady.py")
         session = self.attach(target, "--target", "*steady.py:step", "--keep", "--ttl", "30s")

@@ -118,7 +118,8 @@ TEST(ToUpdatesTest, PatternsTimesSkippedAndWarnings) {
                     .holds = 6,
                     .hold_p50_ns = 7,
                     .hold_max_ns = 8,
-                    .hold_timeouts = 9};
+                    .hold_timeouts = 9,
+                    .active_ns = 10};
   snapshot.skipped = {{"ring full", 3}};
   snapshot.warnings = {"careful"};
   snapshot.inexact = true;
@@ -131,7 +132,8 @@ TEST(ToUpdatesTest, PatternsTimesSkippedAndWarnings) {
   EXPECT_THAT(Json(update.times()),
               HasSubstr("{\"attach_ns\":\"1\",\"detach_ns\":\"2\",\"stopped_ns\":\"3\","
                         "\"longest_stop_ns\":\"4\",\"stops\":\"5\",\"holds\":\"6\","
-                        "\"hold_p50_ns\":\"7\",\"hold_max_ns\":\"8\",\"hold_timeouts\":\"9\""));
+                        "\"hold_p50_ns\":\"7\",\"hold_max_ns\":\"8\",\"hold_timeouts\":\"9\","
+                        "\"active_ns\":\"10\""));
   EXPECT_EQ(update.skipped(0).reason(), "ring full");
   EXPECT_EQ(update.skipped(0).count(), 3u);
   EXPECT_THAT(update.warnings(), ElementsAre("careful"));

@@ -107,14 +107,26 @@ TEST(MergeProcessesTest, OneInexactProcessMakesTheSessionInexact) {
 
 TEST(MergeProcessesTest, TimesAreSumsOrThoseOfTheSlowest) {
   Snapshot a = ProcessOf(1, 1, 1), b = ProcessOf(2, 1, 1);
-  a.times = {.attach_ns = 10, .stopped_ns = 5, .longest_stop_ns = 5, .stops = 1, .holds = 2};
-  b.times = {.attach_ns = 30, .stopped_ns = 9, .longest_stop_ns = 7, .stops = 2, .holds = 1};
+  a.times = {.attach_ns = 10, .stopped_ns = 5, .longest_stop_ns = 5, .stops = 1, .active_ns = 700};
+  b.times = {.attach_ns = 30, .stopped_ns = 9, .longest_stop_ns = 7, .stops = 2, .active_ns = 400};
+  a.times.holds = 2, b.times.holds = 1;
   const SessionTimes times = Merged({a, b}).times;
   EXPECT_EQ(times.attach_ns, 30u);
+  EXPECT_EQ(times.active_ns, 700u);
   EXPECT_EQ(times.stopped_ns, 14u);
   EXPECT_EQ(times.longest_stop_ns, 7u);
   EXPECT_EQ(times.stops, 3u);
   EXPECT_EQ(times.holds, 3u);
+}
+
+TEST(MergeEndsTest, MeasuredUntilTheLastBeganToEnd) {
+  Snapshot early = Ended(ProcessOf(1, 1, 5), {}), late = Ended(ProcessOf(2, 1, 5), {});
+  Snapshot refused = Ended(ProcessOf(3, 0, 0), {}, /*failed=*/true);
+  early.monotonic_ns = 500, early.times.detach_ns = 400;
+  late.monotonic_ns = 460, late.times.detach_ns = 10;
+  refused.monotonic_ns = 900;
+  EXPECT_EQ(MeasuredUntilNs(Merged({early, late, refused}).processes), 450u);
+  EXPECT_EQ(MeasuredUntilNs(Merged({refused}).processes), 0u);
 }
 
 TEST(MergeEndsTest, AddsUpWhatIsLeft) {

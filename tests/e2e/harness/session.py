@@ -8,7 +8,7 @@ from harness.daemon import SBUMPCTL, clean_environment
 
 # Protobuf's JSON writes 64-bit integers as strings.
 NUMBERS = {"calls", "delayed_calls", "requested_delay_ns", "injected_delay_ns", "missed_calls", "p50_ns", "p99_ns",
-           "first_hit_unix_ns", "last_hit_unix_ns", "targets", "delay_ns", "every", "attach_ns", "detach_ns",
+           "first_hit_unix_ns", "last_hit_unix_ns", "targets", "delay_ns", "every", "attach_ns", "detach_ns", "active_ns",
            "stopped_ns", "longest_stop_ns", "stops", "holds", "hold_p50_ns", "hold_max_ns", "hold_timeouts",
            "start_ticks", "unix_ns", "trap_cost_ns", "count", "code_objects_seen", "started_unix_ns",
            "expires_unix_ns", "vaddr", "file_offset", "entry_vaddr", "hit_cost_ns"}
