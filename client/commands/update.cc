@@ -7,6 +7,7 @@
 #include "client/limits.h"
 #include "client/output_file.h"
 #include "client/printable.h"
+#include "client/target_table.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
 
@@ -38,17 +39,36 @@ std::string Mistake(const UpdateFlags& flags) {
           .message());
 }
 
+std::string Text(const std::string& session_id, const v1::UpdateReply& reply) {
+  return StrCat("session ", session_id, ": ", HumanCount(reply.targets()),
+                reply.targets() == 1 ? " target" : " targets", " in force\n");
+}
+
+void SayWarnings(const v1::UpdateReply& reply) {
+  for (const std::string& warning : reply.warnings()) {
+    Say(StrCat("warning: ", Printable(warning)));
+  }
+  PatternLinesOptions options;
+  options.with_counters = false;
+  for (const std::string& line : PatternLines(reply.unmatched(), Palette(false), options)) {
+    Say(line);
+  }
+}
+
 ExitCode Send(const CommandContext& context, const v1::UpdateRequest& request, bool json) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kSession);
   const absl::StatusOr<v1::UpdateReply> reply = (*client)->Update(request);
   if (!reply.ok()) return Fail(reply.status(), Subject::kSession);
-  if (json) return Print(JsonLine(*reply));
-  for (const std::string& warning : reply->warnings()) {
-    Say(StrCat("warning: ", Printable(warning)));
+  const bool nothing = request.has_selection() && reply->targets() == 0;
+  const ExitCode code = Print(json ? JsonLine(*reply) : Text(request.session_id(), *reply),
+                              nothing ? ExitCode::kNoMatch : ExitCode::kOk);
+  if (!json) SayWarnings(*reply);
+  if (nothing) {
+    Say("no pattern matches anything that is loaded; the change is in force, and code that comes "
+        "later may match");
   }
-  return Print(StrCat("session ", request.session_id(), ": ", HumanCount(reply->targets()),
-                      reply->targets() == 1 ? " target" : " targets", " in force\n"));
+  return code;
 }
 
 ExitCode RunUpdate(const CommandContext& context, const UpdateFlags& flags) {

@@ -209,10 +209,7 @@ grpc::ServerUnaryReactor* ControlService::Update(grpc::CallbackServerContext* co
   if (session == nullptr) return FinishAtOnce(context, NoSuchSession(request->session_id()));
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto done = [reactor, reply](absl::StatusOr<RulesInForce> now) {
-    if (now.ok()) {
-      reply->set_targets(now->rows);
-      for (std::string& warning : now->warnings) reply->add_warnings(std::move(warning));
-    }
+    if (now.ok()) ToProto(*now, *reply);
     reactor->Finish(ToGrpc(now.status()));
   };
   control_.PostWork([this, caller = *caller, session, done, change = *std::move(change)]() mutable {

@@ -271,6 +271,13 @@ std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result) {
   return pieces.Take();
 }
 
+void ToProto(const RulesInForce& rules, v1::UpdateReply& reply) {
+  reply.set_targets(rules.rows);
+  for (const std::string& warning : rules.warnings) reply.add_warnings(warning);
+  for (const PatternCounters& pattern : rules.unmatched)
+    FillPattern(pattern, *reply.add_unmatched());
+}
+
 void ToProto(const Diagnosis& diagnosis, v1::InspectReply& reply) {
   for (const Finding& finding : diagnosis.findings) {
     v1::Finding& message = *reply.add_findings();

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "daemon/session/attach_spec.h"
 #include "daemon/session/doctor.h"
 #include "daemon/session/match_run.h"
 #include "daemon/stats/snapshot.h"
@@ -29,6 +30,7 @@ class SeenRows {
 // `more` set. Only rows that `seen` has not seen, or all of them when the snapshot is the last one.
 std::vector<v1::SessionUpdate> ToUpdates(const SessionSnapshot& snapshot, SeenRows& seen);
 std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result);
+void ToProto(const RulesInForce& rules, v1::UpdateReply& reply);
 void ToProto(const Diagnosis& diagnosis, v1::InspectReply& reply);
 void ToProto(const DetachProof& proof, v1::DetachProof& message);
 void ToProto(const ProcessInfo& process, v1::Process& message);

@@ -16,6 +16,7 @@
 #include "daemon/session/authorise.h"
 #include "daemon/session/selector.h"
 #include "daemon/stats/delay_mode.h"
+#include "daemon/stats/snapshot.h"
 
 namespace sbump {
 
@@ -125,6 +126,7 @@ absl::Status CheckDelays(DelayMode mode, const RulesChange& change);
 struct RulesInForce {
   uint64_t rows = 0;
   std::vector<std::string> warnings;
+  std::vector<PatternCounters> unmatched;
 };
 
 }  // namespace sbump

@@ -300,6 +300,7 @@ absl::Status Attachment::ApplyTargets(const RulesChange& change) {
     const absl::Status status = ApplyPythonTargets(change.targets, change_rules);
     natives_.Rollback(*programs_);  // where it did not come to the change
     natives_.CloseRetired(*programs_);
+    if (status.ok()) ExplainChange();
     return status;
   }
   change_rules();

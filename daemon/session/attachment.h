@@ -196,6 +196,7 @@ class Attachment {
   std::array<uint64_t, SB_SKIP_REASONS> SkippedUntilExec();
   void DescribeSkipped(Snapshot& snapshot);
   void ExplainMeanwhile();
+  void ExplainChange();
   void ExplainNow();
 
   // A thread of the process waits at most this long for an answer. Much more than it needs (tens of
@@ -255,6 +256,7 @@ class Attachment {
 
   Explanations explanations_;  // why patterns matched nothing
   std::future<Explanations> explaining_;
+  std::shared_ptr<const TargetList> explaining_targets_;
   std::optional<DetachProof> proof_;
   SessionTimes times_;
   OvershootHistogram hold_times_;

@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/session/merge.h"
 #include "daemon/session/session.h"
 
 namespace sbump {
@@ -92,14 +93,8 @@ bool Session::CatchUp(Member& member) {
 }
 
 void Session::Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
-  RulesInForce& sum = change->in_force;
   if (of_one.ok()) {
-    ++change->changed;
-    sum.rows += of_one->rows;
-    for (std::string& warning : of_one->warnings) {
-      if (std::find(sum.warnings.begin(), sum.warnings.end(), warning) == sum.warnings.end())
-        sum.warnings.push_back(std::move(warning));
-    }
+    AddInForce(*std::move(of_one), change->changed++ == 0, change->in_force);
   } else if (change->failure.ok()) {
     change->failure = of_one.status();
   }
@@ -124,6 +119,7 @@ void Session::Conclude(Change& change) {
   else if (StopReason().empty())
     Publish(SessionState::kActive, nullptr);
   RulesInForce& sum = change.in_force;
+  if (change.rules.targets == nullptr) sum.unmatched.clear();
   if (change.changed != 0 && !change.failure.ok())
     sum.warnings.push_back(StrCat("not in force everywhere: ", change.failure.message()));
   change.done(change.changed == 0 ? absl::StatusOr<RulesInForce>(change.failure) : std::move(sum));

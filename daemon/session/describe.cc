@@ -1,4 +1,5 @@
 // An attachment as a snapshot: the reading half of attachment.h.
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -7,6 +8,7 @@
 #include <system_error>
 
 #include "daemon/attach/skip_text.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/session/attachment.h"
 #include "daemon/session/row_counters.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr size_t kMostNamesWhileActive = 20'000;
 constexpr uint32_t kRowsBetweenAnswers = 256;
+constexpr uint64_t kLongestExplanationNs = 500'000'000;
 
 }  // namespace
 
@@ -43,7 +46,8 @@ void Attachment::DescribeRows(Snapshot& snapshot) {
 void Attachment::ExplainMeanwhile() {
   if (explaining_.valid()) {
     if (explaining_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
-    explanations_.merge(explaining_.get());
+    Explanations explained = explaining_.get();
+    if (explaining_targets_ == rules_.targets) explanations_.merge(explained);
   }
   std::vector<size_t> patterns = Unmatched(inventory_);
   std::erase_if(patterns, [this](size_t i) { return explanations_.count(i) != 0; });
@@ -54,6 +58,7 @@ void Attachment::ExplainMeanwhile() {
     // Those that are answered meanwhile may be the last of it.
     if (const KnownCode* code = inventory_.Find(addr)) names->Add(inventory_.NameOf(*code));
   }
+  explaining_targets_ = rules_.targets;
   try {
     explaining_ = std::async(std::launch::async, [names, patterns, targets = rules_.targets] {
       const sched_param ordinary{};
@@ -61,6 +66,19 @@ void Attachment::ExplainMeanwhile() {
       return names->Explain(*targets, patterns);
     });
   } catch (const std::system_error&) {  // no thread to be had: at the end, then
+  }
+}
+
+// For the answer to a change. Threads of the process are answered meanwhile; what takes longer is
+// told with the figures.
+void Attachment::ExplainChange() {
+  const uint64_t give_up_ns = MonotonicNs() + kLongestExplanationNs;
+  ExplainMeanwhile();
+  while (explaining_.valid() && MonotonicNs() < give_up_ns) {
+    pollfd events = {.fd = event_fd(), .events = POLLIN, .revents = 0};
+    poll(&events, 1, /*timeout_ms=*/1);
+    HandleEvents();
+    ExplainMeanwhile();
   }
 }
 

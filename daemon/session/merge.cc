@@ -1,7 +1,10 @@
 #include "daemon/session/merge.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "daemon/base/str_cat.h"
@@ -155,6 +158,27 @@ SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& process
       merged.proof.detail += StrCat("; ", copies, " that they forked disarmed, too");
   }
   return merged;
+}
+
+RulesInForce InForce(const Snapshot& process) {
+  RulesInForce now;
+  now.rows = std::count_if(process.rows.begin(), process.rows.end(),
+                           [](const auto& row) { return row->pattern != kNoPattern; });
+  std::copy_if(process.patterns.begin(), process.patterns.end(), std::back_inserter(now.unmatched),
+               [](const auto& one) { return one.status == PatternStatus::kNoMatch; });
+  return now;
+}
+
+void AddInForce(RulesInForce more, bool is_first, RulesInForce& sum) {
+  if (is_first) {
+    sum = std::move(more);
+    return;
+  }
+  sum.rows += more.rows;
+  for (std::string& warning : more.warnings) AddWarning(std::move(warning), sum.warnings);
+  std::set<std::string_view> unmatched;
+  for (const PatternCounters& one : more.unmatched) unmatched.insert(one.pattern);
+  std::erase_if(sum.unmatched, [&](const auto& one) { return !unmatched.contains(one.pattern); });
 }
 
 uint64_t MeasuredUntilNs(const std::vector<std::shared_ptr<const Snapshot>>& processes) {

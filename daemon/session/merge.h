@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "daemon/session/attach_spec.h"
 #include "daemon/stats/snapshot.h"
 
 namespace sbump {
@@ -21,5 +22,10 @@ SessionEnd MergeEnds(const std::vector<std::shared_ptr<const Snapshot>>& process
 
 // When the last of the processes began to end; 0: none was active.
 uint64_t MeasuredUntilNs(const std::vector<std::shared_ptr<const Snapshot>>& processes);
+
+// What is in force in one process: rows, and patterns that match nothing there.
+RulesInForce InForce(const Snapshot& process);
+// Of one more process. A pattern that matches in any of them is not unmatched.
+void AddInForce(RulesInForce more, bool is_first, RulesInForce& sum);
 
 }  // namespace sbump

@@ -16,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/process/process_facts.h"
+#include "daemon/session/merge.h"
 
 namespace sbump {
 namespace {
@@ -142,10 +143,8 @@ void ProcessSession::ChangeRules(RulesChange change,
     }
     if (absl::Status status = attachment_->ChangeRules(change); !status.ok()) return done(status);
     Publish(SessionState::kActive, nullptr);
-    const Rows& rows = latest()->rows;
-    RulesInForce now = {.warnings = attachment_->dose_warnings()};
-    now.rows = std::count_if(rows.begin(), rows.end(),
-                             [](const auto& row) { return row->pattern != kNoPattern; });
+    RulesInForce now = InForce(*latest());
+    now.warnings = attachment_->dose_warnings();
     done(std::move(now));
   };
   if (!Post(on_thread)) done(absl::NotFoundError(StrCat("pid ", pid(), " has left the session")));

@@ -104,6 +104,30 @@ TEST(Update, SendsOnlyWhatIsNamed) {
   EXPECT_EQ(requests.update[1].selection().patterns(0).pattern(), "*:g");
 }
 
+TEST(Update, NamesPatternsThatMatchNothing) {
+  Script script;
+  v1::PatternStats* pattern = script.update.add_unmatched();
+  *pattern = Pattern("*:setp", v1::NO_MATCH);
+  pattern->add_near_misses()->set_suggestion("/srv/app.py:step");
+  script.update.set_targets(3);
+  const ChildResult some = Ask(FakeControl(script), {"update", "s-7", "--target", "*:setp"});
+  EXPECT_EQ(some.exit_code, 0) << "others match";
+  EXPECT_THAT(some.err, HasSubstr("*:setp   NO MATCH"));
+  EXPECT_THAT(some.err, HasSubstr("did you mean /srv/app.py:step?"));
+
+  script.update.set_targets(0);
+  FakeControl daemon(script);
+  const ChildResult none = Ask(daemon, {"update", "s-7", "--target", "*:setp"});
+  EXPECT_EQ(none.exit_code, 7);
+  EXPECT_EQ(none.out, "session s-7: 0 targets in force\n");
+  EXPECT_THAT(none.err, HasSubstr("no pattern matches anything that is loaded"));
+  const ChildResult json = Ask(daemon, {"update", "s-7", "--target", "*:setp", "--format", "json"});
+  EXPECT_EQ(json.exit_code, 7);
+  EXPECT_THAT(json.out,
+              HasSubstr("\"unmatched\":[{\"pattern\":\"*:setp\",\"status\":\"NO_MATCH\""));
+  EXPECT_EQ(Ask(daemon, {"update", "s-7", "--delay", "1us"}).exit_code, 0) << "its patterns stay";
+}
+
 TEST(Detach, NamesOneSessionAProcessOrAll) {
   Script script;
   auto* detached = script.detach.add_sessions();

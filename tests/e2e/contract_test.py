@@ -171,6 +171,26 @@ class ContractTest(Case):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_an_update_says_which_patterns_match_nothing(self):
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step")
+        updated = self.daemon.ctl("update", session.id, "--target", "*steady.py:setp")
+        self.assertEqual(updated.code, 7, updated)
+        self.assertIn("0 targets in force", updated.out)
+        self.assertRegex(updated.err, r"\*steady\.py:setp +NO MATCH")
+        self.assertIn("did you mean %s:step?" % target.file, updated.err)
+        updated = self.daemon.ctl("update", session.id, "--target", "*steady.py:aside", "--target", "*steady.py:Step",
+                                  "--format", "json")
+        self.assertEqual(updated.code, 0, updated)
+        reply = json.loads(updated.out)
+        self.assertEqual(reply["targets"], "1")
+        [unmatched] = reply["unmatched"]
+        self.assertEqual((unmatched["pattern"], unmatched["status"]), ("*steady.py:Step", "NO_MATCH"))
+        self.assertIn(target.file + ":step", [one["suggestion"] for one in unmatched["near_misses"]])
+        self.assert_clean_proof(session.finish())
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_detach_by_pid_and_all(self):
         targets = [self.start_target(script="steady.py") for _ in range(3)]
         sessions = [self.attach(target, "--target", "*steady.py:step") for target in targets]

@@ -327,6 +327,20 @@ TEST(PiecesTest, ADryRunOfFiftyThousandRows) {
 
 // ---- The doctor ----
 
+TEST(UpdateReplyTest, WhatIsInForceAndWhatMatchesNothing) {
+  v1::UpdateReply reply;
+  ToProto(RulesInForce{.rows = 2,
+                       .warnings = {"careful"},
+                       .unmatched = {{.pattern = "a:b", .near_misses = {{"a:B", "case"}}}}},
+          reply);
+  EXPECT_EQ(reply.targets(), 2u);
+  EXPECT_THAT(reply.warnings(), ElementsAre("careful"));
+  ASSERT_EQ(reply.unmatched_size(), 1);
+  EXPECT_EQ(reply.unmatched(0).pattern(), "a:b");
+  EXPECT_EQ(reply.unmatched(0).status(), v1::NO_MATCH);
+  EXPECT_EQ(reply.unmatched(0).near_misses(0).suggestion(), "a:B");
+}
+
 TEST(InspectReplyTest, FindingsAndWhetherAnAttachWouldWork) {
   Diagnosis diagnosis;
   diagnosis.findings = {{FindingLevel::kOk, "kernel", "BTF", "yes", ""},

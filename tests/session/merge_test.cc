@@ -119,6 +119,21 @@ TEST(MergeProcessesTest, TimesAreSumsOrThoseOfTheSlowest) {
   EXPECT_EQ(times.holds, 3u);
 }
 
+TEST(InForceTest, APatternThatMatchesInAnyProcessIsNotUnmatched) {
+  Snapshot matched = ProcessOf(1, 1, 0), unmatched = ProcessOf(2, 0, 0);
+  matched.rows = {std::make_shared<const RowInfo>(RowInfo{.pattern = 0})};
+  unmatched.patterns[0].near_misses = {{"/srv/app.py:step", "same name"}};
+  RulesInForce sum;
+  AddInForce(InForce(unmatched), /*is_first=*/true, sum);
+  AddInForce(InForce(unmatched), /*is_first=*/false, sum);
+  EXPECT_EQ(sum.rows, 0u);
+  ASSERT_THAT(sum.unmatched, SizeIs(1));
+  EXPECT_EQ(sum.unmatched[0].near_misses[0].suggestion, "/srv/app.py:step");
+  AddInForce(InForce(matched), /*is_first=*/false, sum);
+  EXPECT_EQ(sum.rows, 1u);
+  EXPECT_THAT(sum.unmatched, IsEmpty());
+}
+
 TEST(MergeEndsTest, MeasuredUntilTheLastBeganToEnd) {
   Snapshot early = Ended(ProcessOf(1, 1, 5), {}), late = Ended(ProcessOf(2, 1, 5), {});
   Snapshot refused = Ended(ProcessOf(3, 0, 0), {}, /*failed=*/true);
