@@ -193,14 +193,23 @@ void AddTiming(CLI::App* app, AttachFlags* flags) {
       "1,000 targets");
 }
 
+// A policy's max_duty has the sign.
+std::string WithoutPercentSign(std::string value) {
+  if (value.ends_with('%')) value.pop_back();
+  return value;
+}
+
 void AddGuardrails(CLI::App* app, AttachFlags* flags) {
   app->add_option("--max-rate", flags->max_calls_per_second,
                   "end the session above so many matching calls a second (default: no limit)")
       ->type_name("N");
-  app->add_option("--max-duty", flags->max_duty_percent,
-                  "end it where more than so many percent of the passing time are injected; 100 is "
-                  "one thread that is delayed without end (default: no limit)")
+  app->add_option(
+         "--max-duty", flags->max_duty_percent,
+         "end it where more than so many percent of the passing time are injected, a whole "
+         "number with or without a %; 100 is one thread that is delayed without end "
+         "(default: no limit)")
       ->type_name("PERCENT")
+      ->transform(WithoutPercentSign)
       ->check(CLI::Range(1u, 100'000u).description(""));
   AddDuration(app, "--max-hold", &flags->max_hold_ns,
               "end it when a thread waited longer than this for new code to be looked at (default: "

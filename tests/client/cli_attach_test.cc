@@ -88,6 +88,20 @@ TEST(Attach, SendsWhatTheFlagsSay) {
   EXPECT_THAT(request.client_name(), ::testing::MatchesRegex("sbumpctl \\(pid [0-9]+\\) by .+"));
 }
 
+TEST(Attach, TakesADutyWithOrWithoutItsSign) {
+  FakeControl daemon(ToEnd("duration over"));
+  for (const char* duty : {"10", "10%"}) {
+    const ChildResult result = RunSbumpctl(AttachArguments(daemon, {"--max-duty", duty}));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(daemon.requests().attach.back().max_duty_percent(), 10u);
+  }
+  for (const char* duty : {"0%", "100001%", "%", "10%%", "2.5%", "10 percent"}) {
+    const ChildResult result = RunSbumpctl(AttachArguments(daemon, {"--max-duty", duty}));
+    EXPECT_EQ(result.exit_code, 2) << duty;
+    EXPECT_THAT(result.err, HasSubstr("1 to 100000")) << duty;
+  }
+}
+
 TEST(Attach, TakesSpeedBumpsVariablesWhereFlagsAreAbsent) {
   FakeControl daemon(ToEnd("duration over"));
   SocketDirectory directory;
