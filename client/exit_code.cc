@@ -21,6 +21,9 @@ constexpr ExitCodeText kTexts[] = {
     {ExitCode::kLimit, "a limit or a resource is exhausted"},
     {ExitCode::kPrecondition, "the kernel, or the state of the process, does not allow it"},
     {ExitCode::kPartial, "of several daemons some answered, and some did not"},
+    {ExitCode::kGuardrail,
+     "a guardrail (--max-rate, --max-duty, --max-hold) or max_duty of the policy ended the "
+     "session"},
 };
 
 }  // namespace

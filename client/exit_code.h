@@ -24,6 +24,7 @@ enum class ExitCode : int {
   kLimit = 12,
   kPrecondition = 13,
   kPartial = 14,
+  kGuardrail = 15,
 };
 
 struct ExitCodeText {

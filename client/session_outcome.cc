@@ -38,6 +38,12 @@ Outcome OfEnd(const v1::SessionUpdate& head) {
   if (reason.starts_with("daemon shutting down")) {
     return {ExitCode::kUnreachable, "the daemon was shut down; it detached first"};
   }
+  if (BeginsWithOneOf(reason, {"guardrail:", "policy:"})) {
+    return {ExitCode::kGuardrail, StrCat("the session ended: ", Printable(reason))};
+  }
+  if (reason.starts_with("revoked by a new policy")) {
+    return {ExitCode::kPermission, StrCat("the session ended: ", Printable(reason))};
+  }
   if (!BeginsWithOneOf(reason, {"client gone", "detached", "duration over", "ttl over"})) {
     return {ExitCode::kError, StrCat("the session ended: ", Printable(reason))};
   }

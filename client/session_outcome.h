@@ -20,7 +20,8 @@ struct StreamEnd {
   bool leaves_running = false;  // an interrupt ends the client only (--keep, watch)
 };
 
-// `head` as in SessionModel. Worst first: a proof that is not clean, a target that ended, no match.
+// `head` as in SessionModel. Worst first: a proof that is not clean, a target that ended, a limit,
+// no match.
 Outcome AttachOutcome(const v1::SessionUpdate& head, const StreamEnd& end);
 // Watching somebody else's session to its end, however it ended, is a success.
 Outcome WatchOutcome(const v1::SessionUpdate& head, const StreamEnd& end);

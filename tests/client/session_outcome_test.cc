@@ -20,6 +20,19 @@ TEST(AttachOutcome, ReasonDecides) {
   EXPECT_EQ(CodeFor(EndedBy("target called exec")), ExitCode::kTargetEnded);
   EXPECT_EQ(CodeFor(EndedBy("daemon shutting down")), ExitCode::kUnreachable);
   EXPECT_EQ(CodeFor(EndedBy("journal: no space left")), ExitCode::kError);
+  EXPECT_EQ(CodeFor(EndedBy("revoked by a new policy: uid 1 has no role")), ExitCode::kPermission);
+}
+
+TEST(AttachOutcome, ALimitIsNoFailure) {
+  for (const char* reason : {"guardrail: 7 matching calls a second, and the most is 5",
+                             "policy: uid 1 injected 30 % of the time, and the most is 20 %"}) {
+    const Outcome outcome = AttachOutcome(EndedBy(reason), {});
+    EXPECT_EQ(outcome.code, ExitCode::kGuardrail);
+    EXPECT_EQ(outcome.message, std::string("the session ended: ") + reason);
+  }
+  v1::SessionUpdate unclean = EndedBy("guardrail: 7 matching calls a second, and the most is 5");
+  unclean.mutable_end()->mutable_detach_proof()->set_links_left(1);
+  EXPECT_EQ(CodeFor(unclean), ExitCode::kError);
 }
 
 TEST(AttachOutcome, NoMatchByFlagOrByPatterns) {

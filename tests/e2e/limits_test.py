@@ -7,7 +7,7 @@ from harness.child import Child
 from harness.guarded import Guarded, UserSession
 from harness.users import ALICE, as_user
 
-PERMISSION, LIMIT = 6, 12
+PERMISSION, LIMIT, GUARDRAIL = 6, 12, 15
 STEP = ("--target", "*steady.py:step")
 
 
@@ -150,6 +150,7 @@ class LimitsTest(Guarded):
         self.assertLess(time.monotonic() - begin, 8)
         self.assertRegex(last["end"]["reason"],
                          r"policy: uid %d injected at least \d+ %% of the time, and the most is 20 %%" % ALICE)
+        self.assertEqual(much.code, GUARDRAIL, much.errors)
         self.assert_clean_proof(last)
         busy.answer()
         self.assertEqual(fine.finish()["end"]["reason"], "detached")

@@ -99,6 +99,7 @@ class ReloadTest(Guarded):
         self.reload("callers:\n  - {user: %d, role: viewer}\n" % ALICE)
         last = session.wait_end()
         self.assertIn("revoked by a new policy: uid %d is a viewer" % ALICE, last["end"]["reason"])
+        self.assertEqual(session.code, PERMISSION, session.errors)
         self.assert_clean_proof(last)
         self.assertEqual(watch.child.wait(10), PERMISSION, watch.errors)
         self.assertIn("uid %d has no role" % BOB, watch.errors)
