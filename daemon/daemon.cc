@@ -135,6 +135,17 @@ int CannotStart(const absl::Status& status) {
   return 1;
 }
 
+void LogServing(const DaemonOptions& options) {
+  std::string listen;
+  for (const std::string& endpoint : options.front.listen)
+    listen += (listen.empty() ? "" : ",") + endpoint;
+  Log(LogLevel::kInfo, "serving",
+      {{"version", kVersion},
+       {"listen", listen},
+       {"metrics", options.metrics.empty() ? "none" : options.metrics},
+       {"pid", getpid()}});
+}
+
 // Sessions that do not end, since their processes' memory does not answer. What they hold goes with
 // this process, as after a kill: the keeper takes the probes away, the kernel ends stops, and the
 // next daemon undoes what the journals say.
@@ -296,8 +307,7 @@ int RunDaemon(const DaemonOptions& options) {
         status = 1;
         shut_down();
       });
-  Log(LogLevel::kInfo, "serving",
-      {{"version", kVersion}, {"listen", options.front.listen.front()}, {"pid", getpid()}});
+  LogServing(options);
   sd_notify(0, "READY=1");
   control.io().run();
   shutdown.join();

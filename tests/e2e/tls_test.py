@@ -49,6 +49,13 @@ class HandshakeTest(Remote):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_the_log_names_all_that_it_listens_on(self):
+        metrics = "127.0.0.1:%d" % free_port()
+        self.start(metrics=metrics)
+        self.eventually(lambda: "event=serving" in self.daemon.log, 5, "event=serving")
+        named = " listen=%s,tcp:%s metrics=%s " % (self.daemon.endpoint, self.remote, metrics)
+        self.assertRegex(self.daemon.log, "event=serving .*" + re.escape(named))
+
     def test_a_viewer_may_not_attach(self):
         self.start()
         target = self.start_target(script="steady.py")
