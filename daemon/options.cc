@@ -17,9 +17,13 @@ constexpr char kDefaultEndpoint[] = "unix:/run/sbumpd/sbumpd.sock";
 constexpr char kDefaultStateDir[] = "/run/sbumpd";
 constexpr int kBadArguments = 2;
 
-// Options that need each other. nullptr: none is missing.
-const char* Contradiction(const DaemonOptions& options) {
+// Endpoints that are none, and options that need each other. Empty: nothing is wrong.
+std::string Mistake(const DaemonOptions& options) {
   const FrontDoorOptions& front = options.front;
+  for (const std::string& endpoint : front.listen) {
+    if (const absl::Status status = CheckListen(endpoint); !status.ok())
+      return std::string(status.message());
+  }
   const bool tcp = std::any_of(front.listen.begin(), front.listen.end(),
                                [](const std::string& one) { return one.starts_with("tcp:"); });
   if (!front.socket_group.empty() && options.gate.policy_file.empty())
@@ -30,7 +34,7 @@ const char* Contradiction(const DaemonOptions& options) {
     return "--listen tcp: needs --tls-ca, --tls-cert and --tls-key: nothing is served in plain "
            "text";
   if (!tcp && front.tls.any()) return "--tls-ca, --tls-cert and --tls-key need --listen tcp:...";
-  return nullptr;
+  return "";
 }
 
 }  // namespace
@@ -89,7 +93,7 @@ int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadArguments;
   }
-  if (const char* mistake = Contradiction(options)) {
+  if (const std::string mistake = Mistake(options); !mistake.empty()) {
     std::cerr << mistake << "\n";
     return kBadArguments;
   }

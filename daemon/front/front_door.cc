@@ -222,6 +222,10 @@ class Door : public FrontDoor {
 
 }  // namespace
 
+absl::Status CheckListen(const std::string& endpoint) {
+  return IsTcpEndpoint(endpoint) ? CheckTcpEndpoint(endpoint) : CheckUnixEndpoint(endpoint);
+}
+
 absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const FrontDoorOptions& options,
                                                            Connections& connections,
                                                            HandOver hand_over,

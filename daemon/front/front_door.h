@@ -24,6 +24,9 @@ struct FrontDoorOptions {
   bool listen_any = false;          // tcp on every interface of the machine
 };
 
+// kInvalidArgument: the endpoint has none of these forms.
+absl::Status CheckListen(const std::string& endpoint);
+
 class FrontDoor {
  public:
   // Takes over the server's end of a connection; any thread.

@@ -9,6 +9,9 @@
 
 namespace sbump {
 
+// kInvalidArgument: not "unix:/absolute/path.sock", or too long.
+absl::Status CheckUnixEndpoint(const std::string& endpoint);
+
 // Removes its socket when it goes.
 class UnixListener {
  public:

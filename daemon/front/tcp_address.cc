@@ -51,6 +51,8 @@ tcp::endpoint Unmapped(const tcp::endpoint& endpoint) {
 
 bool IsTcpEndpoint(std::string_view endpoint) { return endpoint.starts_with(kPrefix); }
 
+absl::Status CheckTcpEndpoint(const std::string& endpoint) { return Split(endpoint).status(); }
+
 absl::StatusOr<std::vector<tcp::endpoint>> ResolveTcpEndpoint(const std::string& endpoint,
                                                               bool any) {
   SB_ASSIGN_OR_RETURN(const HostPort place, Split(endpoint));

@@ -21,7 +21,7 @@ constexpr int kBacklog = 256;
 absl::StatusOr<std::string> SocketPath(const std::string& endpoint) {
   if (!endpoint.starts_with(kUnixPrefix) || endpoint.substr(kUnixPrefix.size(), 1) != "/") {
     return absl::InvalidArgumentError(
-        StrCat("--listen ", endpoint, ": give unix:/absolute/path.sock"));
+        StrCat("--listen ", endpoint, ": give unix:/absolute/path.sock or tcp:HOST:PORT"));
   }
   std::string path = endpoint.substr(kUnixPrefix.size());
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
@@ -87,6 +87,10 @@ absl::Status OpenToGroup(const std::string& path, const std::string& name) {
 }
 
 }  // namespace
+
+absl::Status CheckUnixEndpoint(const std::string& endpoint) {
+  return SocketPath(endpoint).status();
+}
 
 absl::StatusOr<UnixListener> UnixListener::Open(const std::string& endpoint,
                                                 const std::string& group) {

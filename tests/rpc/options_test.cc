@@ -112,6 +112,22 @@ TEST_F(OptionsTest, WhatNeedsEachOther) {
               testing::Pair(kMistake, HasSubstr("--policy")));
 }
 
+TEST_F(OptionsTest, EndpointsThatAreNone) {
+  const std::string too_long = "unix:/" + std::string(200, 'a');
+  for (const std::string& endpoint :
+       {std::string("foo"), std::string("unix:relative.sock"), std::string("tcp:7443"),
+        std::string("tcp:host:port"), too_long}) {
+    options = {};
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ParseConfig("", {"--listen", endpoint}), kMistake);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("--listen " + endpoint));
+  }
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ParseConfig("", {"--listen", "foo"}), kMistake);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("give unix:/absolute/path.sock or tcp:HOST:PORT"));
+}
+
 TEST_F(OptionsTest, HelpAndVersionDoNotStartIt) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(ParseConfig("", {"--help"}), 0);
