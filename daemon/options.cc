@@ -4,9 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <map>
+#include <sstream>
 
+#include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 
 namespace sbump {
@@ -37,17 +40,8 @@ std::string Mistake(const DaemonOptions& options) {
   return "";
 }
 
-}  // namespace
-
-int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
-  CLI::App app(
-      "sbumpd: attaches to running CPython processes for sbumpctl and other clients of "
-      "sbump.v1.Control");
-  app.set_version_flag("--version", std::string("sbumpd ") + kVersion);
-  const bool has_default = access(kDefaultConfig, R_OK) == 0;
-  app.set_config("--config", has_default ? kDefaultConfig : "",
-                 std::string("file with these flags as name = value lines; default ") +
-                     kDefaultConfig + " if present");
+// The flags, which are also the names in the file.
+void Declare(CLI::App& app, DaemonOptions& options) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option(
       "--listen", options.front.listen,
@@ -88,10 +82,55 @@ int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
                                                   {"error", LogLevel::kError}};
   app.add_option("--log-level", options.log_level, "debug, info, warning or error; default info")
       ->transform(CLI::CheckedTransformer(levels, CLI::ignore_case));
+}
+
+// "FILE:LINE: what", by reading each line alone: CLI11 does not say where. Empty: no line of it is
+// wrong by itself.
+std::string MistakeInFile(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    CLI::App app;
+    DaemonOptions unused;
+    Declare(app, unused);
+    std::istringstream alone(line);
+    try {
+      app.parse_from_stream(alone);
+    } catch (const CLI::ParseError& error) {
+      return StrCat(path, ":", number, ": ", error.what());
+    }
+  }
+  return "";
+}
+
+int Explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) {
+    for (const std::string& path : app["--config"]->as<std::vector<std::string>>()) {
+      if (const std::string mistake = MistakeInFile(path); !mistake.empty()) {
+        std::cerr << mistake << "\n";
+        return kBadArguments;
+      }
+    }
+  }
+  return app.exit(error) == 0 ? 0 : kBadArguments;
+}
+
+}  // namespace
+
+int ParseDaemonOptions(int argc, char** argv, DaemonOptions& options) {
+  CLI::App app(
+      "sbumpd: attaches to running CPython processes for sbumpctl and other clients of "
+      "sbump.v1.Control");
+  app.set_version_flag("--version", std::string("sbumpd ") + kVersion);
+  const bool has_default = access(kDefaultConfig, R_OK) == 0;
+  app.set_config("--config", has_default ? kDefaultConfig : "",
+                 std::string("file with these flags as name = value lines; default ") +
+                     kDefaultConfig + " if present");
+  Declare(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadArguments;
+    return Explain(app, error);
   }
   if (const std::string mistake = Mistake(options); !mistake.empty()) {
     std::cerr << mistake << "\n";

@@ -10,8 +10,11 @@
 namespace sbump {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr int kRun = -1;
 constexpr int kMistake = 2;
@@ -87,6 +90,20 @@ TEST_F(OptionsTest, MistakesInTheConfigFile) {
   EXPECT_EQ(ParseConfig("colour = red\n"), kMistake);
   const std::string explained = testing::internal::GetCapturedStderr();
   for (const char* word : {"loud", "colour"}) EXPECT_THAT(explained, HasSubstr(word));
+}
+
+TEST_F(OptionsTest, MistakesInTheConfigFileHaveALine) {
+  const auto explained = [this](const std::string& text, std::vector<std::string> arguments = {}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ParseConfig(text, std::move(arguments)), kMistake);
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string file = testing::TempDir() + "/sbumpd.conf";
+  EXPECT_THAT(explained("# sbumpd\n\npolicyy = /p\nlog-level = info\n"),
+              AllOf(StartsWith(file + ":3: "), HasSubstr("policyy")));
+  EXPECT_THAT(explained("state-dir = /a\nlog-level = loud\n"),
+              AllOf(StartsWith(file + ":2: "), HasSubstr("loud")));
+  EXPECT_THAT(explained("log-level = info\n", {"--listne", "x"}), Not(HasSubstr(file)));
 }
 
 TEST_F(OptionsTest, WhatNeedsEachOther) {
