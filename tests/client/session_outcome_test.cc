@@ -24,13 +24,15 @@ TEST(AttachOutcome, ReasonDecides) {
 }
 
 TEST(AttachOutcome, ALimitIsNoFailure) {
-  for (const char* reason : {"guardrail: 7 matching calls a second, and the most is 5",
-                             "policy: uid 1 injected 30 % of the time, and the most is 20 %"}) {
+  for (const char* reason :
+       {"guardrail: at least 7 matching calls a second, and the most is 5",
+        "policy: uid 1 injected at least 30 % of the time, and the most is 20 %"}) {
     const Outcome outcome = AttachOutcome(EndedBy(reason), {});
     EXPECT_EQ(outcome.code, ExitCode::kGuardrail);
     EXPECT_EQ(outcome.message, std::string("the session ended: ") + reason);
   }
-  v1::SessionUpdate unclean = EndedBy("guardrail: 7 matching calls a second, and the most is 5");
+  v1::SessionUpdate unclean =
+      EndedBy("guardrail: at least 7 matching calls a second, and the most is 5");
   unclean.mutable_end()->mutable_detach_proof()->set_links_left(1);
   EXPECT_EQ(CodeFor(unclean), ExitCode::kError);
 }
