@@ -6,6 +6,9 @@ import time
 import traceback
 
 
+MANY = 20
+
+
 class Ledger:
     def __init__(self, python, seed):
         self.python = python
@@ -19,6 +22,7 @@ class Ledger:
         self.never_met = 0
         self.upheavals = collections.Counter()
         self.upheavals_of_kind = collections.Counter()
+        self.updates = self.updates_in_force = 0
         self.findings = []
         self.needs_new_world = False
         self.begin = self.end = time.monotonic()
@@ -49,6 +53,8 @@ class Ledger:
 
     def close(self):
         self.end = time.monotonic()
+        if self.updates >= MANY and self.updates_in_force == 0:
+            self.findings.append((self.steps, "updates", "none of %d was ever in force" % self.updates))
 
     @property
     def minutes(self):
@@ -56,8 +62,9 @@ class Ledger:
 
     def summary(self):
         return "%s: %d steps in %.1f min; killed at %d points (%s; with its keeper: %d, of which the kernel left a " \
-            "breakpoint: %d; never met: %d); upheavals: %s; harm: %d" % (
+            "breakpoint: %d; never met: %d); upheavals: %s; " \
+            "updates in force: %d of %d; harm: %d" % (
                 self.python.name, self.steps, self.minutes, sum(self.kills.values()),
                 ", ".join("%s %d" % pair for pair in self.kills.items()), self.both, self.breakpoints_left,
                 self.never_met, ", ".join("%s %d" % pair for pair in self.upheavals.items()) or "none",
-                len(self.findings))
+                self.updates_in_force, self.updates, len(self.findings))

@@ -22,6 +22,7 @@ def markdown(ledgers, seed):
     lines += [""] + _table("sessions with", ledgers, [
         (name, lambda one, name=name: one.upheavals[name]) for name in names] + [
         ("of kind `%s`" % kind, lambda one, kind=kind: one.upheavals_of_kind[kind]) for kind in KINDS] + [
+        ("updates in force, of those that were asked for", lambda one: "%d of %d" % (one.updates_in_force, one.updates)),
         ("**harm found**", lambda one: sum(not name.startswith("kill in ") for _, name, _ in one.findings)),
         ("minutes in all", lambda one: "%.1f" % one.minutes)])
     for ledger in ledgers:

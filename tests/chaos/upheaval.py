@@ -8,6 +8,8 @@ from harness.child import Timeout
 from judge import Judge
 from world import KINDS, SECONDS, TARGETS, kill
 
+OK, BAD_ARGUMENTS, NO_MATCH = 0, 2, 7  # docs/errors.md
+
 
 class Upheaval:
     def __init__(self, world, chance, ledger):
@@ -62,11 +64,20 @@ class Upheaval:
     # ---- In the session ----
 
     def update_delay(self):
-        self.ctl("update", "--pid", self.world.target.pid, "--delay", self.chance.choice(["0", "5us", "500us"]))
+        self.update("--delay", self.chance.choice(["0", "5us", "500us"]))
 
     def update_targets(self):
         some = self.chance.choice([TARGETS[2:], ("--target", "*/calls.py:add"), ("--target", "*:step"), TARGETS])
-        self.ctl("update", "--pid", self.world.target.pid, *some)
+        self.update(*some)
+
+    def update(self, *arguments):
+        try:
+            self.world.session.wait_for(lambda update: True, SECONDS)  # it has an id then
+        except AssertionError:
+            return  # it ended before: there may be none now
+        answer = self.ctl("update", self.world.session.id, *arguments)
+        self.ledger.updates += 1
+        self.ledger.updates_in_force += answer.code in (OK, NO_MATCH)
 
     def stop_target(self):
         self.stop(self.world.target.child, 0.5)
@@ -102,7 +113,7 @@ class Upheaval:
     def fill_disk(self):
         self.world.disk.fill()
         try:
-            self.ctl("update", "--pid", self.world.target.pid, *TARGETS)
+            self.update(*TARGETS)
             time.sleep(self.chance.uniform(0, 0.3))
         finally:
             self.world.disk.make_room()
@@ -116,8 +127,11 @@ class Upheaval:
         time.sleep(self.chance.uniform(0, 0.5))
 
     def ctl(self, *arguments):
-        """Whatever it answers: it may be too early, or too late."""
-        self.world.daemon.ctl(*arguments, seconds=SECONDS)
+        """Whatever it answers, it may be too early, or too late; but it is understood."""
+        answer = self.world.daemon.ctl(*arguments, seconds=SECONDS)
+        if answer.code == BAD_ARGUMENTS:
+            self.judge.findings.append("%s: %s" % (arguments, answer.err))
+        return answer
 
     # ---- Its end ----
 
