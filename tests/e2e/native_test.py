@@ -263,6 +263,24 @@ class ProgramTest(NativeCase):
         self.assertEqual((session.code, last["end"]["reason"]), (TARGET_ENDED, "target exited"))
         self.assertEqual(rows(last)["work"]["calls"], 7)
 
+    def test_a_stopped_daemon_delays_nobody_beyond_the_ttl(self):
+        """The kernel's programs look at the time themselves. A hit's own cost is left: getppid is single-stepped."""
+        daemon = self.start_daemon()
+        session = self.attach(self.engine, "--native", "libengine.so:work", "--native", "libc.so.6:getppid",
+                              "--delay", "1ms", "--ttl", "2s", daemon=daemon)
+        names = ("work", "getppid")
+        self.assertGreater(min(self.best(self.engine, name, 5) for name in names), 0.99 * MS)
+        with daemon.standing_still():
+            time.sleep(2.1)
+            left = {name: self.best(self.engine, name, 50) for name in names}
+            print("; ".join("%s: %d ns a call" % one for one in left.items()), end=" ", file=sys.stderr)
+            self.assertLess(max(left.values()), MS / 4)
+            self.assertNotEqual(traces.changed_text(self.engine.pid), [])  # only the daemon takes the probe away
+        last = session.wait_end()
+        self.assertEqual(last["end"]["reason"], "ttl over")
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine, daemon=daemon)
+
     def test_a_killed_daemon_leaves_nothing(self):
         daemon = self.start_daemon()
         session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms", daemon=daemon)
