@@ -11,17 +11,39 @@
 namespace sbump {
 namespace {
 
-// The compare of tstate->tracing with 0 that the line's last branch decides on.
-std::optional<size_t> FindTracingTest(const Layout& layout, Line line) {
-  if (layout.thread.tracing == kAbsent || !EndsInEqualBranch(line)) return std::nullopt;
-  const auto test = LastFlagWriteBefore(line, line.size() - 1);
-  if (!test || line[*test].operation != Operation::kCompare) return std::nullopt;
-  const auto& [left, right] = line[*test].operands;
-  if (!IsField(left, layout.thread.tracing, 32) || right.kind != Operand::Kind::kImmediate ||
-      right.value != 0) {
+// Reads `field`, and whether that is 0 decides the line's last branch.
+struct ZeroTest {
+  size_t read;
+  RegisterNumber base;
+};
+
+// cmpl $0,field
+bool ComparesWithZero(const Instruction& instruction, int64_t field) {
+  const auto& [left, right] = instruction.operands;
+  return instruction.operation == Operation::kCompare && IsField(left, field, 32) &&
+         right.kind == Operand::Kind::kImmediate && right.value == 0;
+}
+
+// mov field,%reg; test %reg,%reg. Where the move is.
+std::optional<size_t> FindTestedLoad(Line line, size_t test, int64_t field) {
+  const auto& [left, right] = line[test].operands;
+  if (line[test].operation != Operation::kTest || !IsRegister(left, 32) || !IsRegister(right, 32) ||
+      left.reg != right.reg) {
     return std::nullopt;
   }
-  return test;
+  const auto load = LastWriteBefore(line, left.reg, test);
+  return load && LoadsField(line[*load], left.reg, field, 32) ? load : std::nullopt;
+}
+
+std::optional<ZeroTest> FindTracingTest(const Layout& layout, Line line) {
+  const int64_t field = layout.thread.tracing;
+  if (field == kAbsent || !EndsInEqualBranch(line)) return std::nullopt;
+  const auto flags = LastFlagWriteBefore(line, line.size() - 1);
+  if (!flags) return std::nullopt;
+  if (ComparesWithZero(line[*flags], field)) return ZeroTest{*flags, line[*flags].operands[0].reg};
+  const auto load = FindTestedLoad(line, *flags, field);
+  if (!load) return std::nullopt;
+  return ZeroTest{*load, line[*load].operands[1].reg};
 }
 
 // The ways from the handler's start to the site. Each but `start` begins where a branch goes.
@@ -75,11 +97,10 @@ absl::Status ProveTests(const ResumeHandler& handler, const Ways& ways, HitSite&
   if (!load) return handler.Refuse("does not load the code object from the frame");
   site.frame = ways.untraced[*load].operands[1].reg;
   SB_ASSIGN_OR_RETURN(const size_t version, FindVersionLoad(handler, ways.untraced, *touch));
-  const size_t tracing = *FindTracingTest(handler.layout, ways.start);
-  const RegisterNumber thread = ways.start[tracing].operands[0].reg;
-  if (ways.untraced[version].operands[1].reg != thread ||
-      WrittenWithin(ways.start, thread, tracing, ways.start.size()) ||
-      WrittenWithin(ways.untraced, thread, 0, version)) {
+  const ZeroTest tracing = *FindTracingTest(handler.layout, ways.start);
+  if (ways.untraced[version].operands[1].reg != tracing.base ||
+      WrittenWithin(ways.start, tracing.base, tracing.read, ways.start.size()) ||
+      WrittenWithin(ways.untraced, tracing.base, 0, version)) {
     return handler.Refuse("the thread whose version counts is another than the traced one");
   }
   return absl::OkStatus();

@@ -23,9 +23,10 @@ std::optional<size_t> LastFlagWriteBefore(Line line, size_t index) {
   return std::nullopt;
 }
 
-bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t displacement) {
-  return instruction.operation == Operation::kMove && IsRegister(instruction.operands[0], 64) &&
-         instruction.operands[0].reg == reg && IsField(instruction.operands[1], displacement, 64);
+bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t displacement,
+                int bits) {
+  return instruction.operation == Operation::kMove && IsRegister(instruction.operands[0], bits) &&
+         instruction.operands[0].reg == reg && IsField(instruction.operands[1], displacement, bits);
 }
 
 bool ClearsLowBit(const Instruction& instruction) {

@@ -19,8 +19,9 @@ bool WrittenWithin(Line line, RegisterNumber reg, size_t first, size_t last);
 std::optional<size_t> LastWriteBefore(Line line, RegisterNumber reg, size_t index);
 std::optional<size_t> LastFlagWriteBefore(Line line, size_t index);
 
-// `mov displacement(base),reg`, 64 bits wide.
-bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t displacement);
+// `mov displacement(base),reg`, 64 bits wide unless said otherwise.
+bool LoadsField(const Instruction& instruction, RegisterNumber reg, int64_t displacement,
+                int bits = 64);
 // and $-2 on a whole register: takes the tag of a _PyStackRef (3.14 on) off a pointer.
 bool ClearsLowBit(const Instruction& instruction);
 

@@ -71,6 +71,8 @@ Operation ToOperation(ZydisMnemonic mnemonic) {
       return Operation::kShift;
     case ZYDIS_MNEMONIC_CMP:
       return Operation::kCompare;
+    case ZYDIS_MNEMONIC_TEST:
+      return Operation::kTest;
     default:
       return Operation::kOther;
   }

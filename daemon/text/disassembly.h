@@ -26,7 +26,18 @@ struct Operand {
   int64_t value = 0;
 };
 
-enum class Operation { kOther, kMove, kAdd, kIncrement, kAddress, kAnd, kXor, kShift, kCompare };
+enum class Operation {
+  kOther,
+  kMove,
+  kAdd,
+  kIncrement,
+  kAddress,
+  kAnd,
+  kXor,
+  kShift,
+  kCompare,
+  kTest
+};
 
 // Where control goes after the instruction. kStop: it does not go on (ud2, hlt, int3).
 enum class Flow {

@@ -139,6 +139,27 @@ FakeCode Instrumented314() {
                                         {"end", "c3"}});
 }
 
+// The same of Debian's shared libpython: the thread is on the stack, and the handler goes on
+// elsewhere where nobody traces.
+FakeCode SharedInstrumented314() {
+  return FakeCode(kInstrumentedResume, {{"thread", "48 8b 85 c8 fd ff ff"},  // mov -568(%rbp),%rax
+                                        {"store", "4c 89 53 38"},            // mov %r10,0x38(%rbx)
+                                        {"tracing", "8b 50 3c"},             // mov 0x3c(%rax),%edx
+                                        {"test", "85 d2"},                   // test %edx,%edx
+                                        {"untraced", "74 08"},               // je to "away"
+                                        {"join", "41 f6 c3 02"},             // test $2,%r11b
+                                        {"branch", "75 01"},
+                                        {"return", "c3 c3"},
+                                        {"away", "48 89 c1"},     // mov %rax,%rcx
+                                        {"eval", "48 8b 40 18"},  // mov 0x18(%rax),%rax
+                                        {"load", "48 8b 3b"},
+                                        {"tag", "48 83 e7 fe"},
+                                        {"mask", "30 c0"},
+                                        {"compare", "48 3b 87 a8 00 00 00"},
+                                        {"current", "74 df"},  // je to "join"
+                                        {"end", "c3"}});
+}
+
 struct Case {
   int minor = 12;
   FakeCode resume = Resume312();
@@ -336,6 +357,34 @@ TEST(ResumeJoinSiteTest, FindsAll314) {
   EXPECT_EQ(sites->hit.unit, kR10);
   EXPECT_TRUE(sites->hit.passed_once);
   EXPECT_EQ(sites->introduce_vaddr, kIntroduce);
+}
+
+TEST(ResumeJoinSiteTest, FindsAll314InASharedLibrary) {
+  const auto sites = Find(Case314(SharedInstrumented314()));
+  ASSERT_TRUE(sites.ok()) << sites.status();
+  EXPECT_EQ(sites->hit.vaddr, SharedInstrumented314().AddressOf("branch"));
+  EXPECT_EQ(sites->hit.frame, kRbx);
+  EXPECT_EQ(sites->hit.unit, kR10);
+  EXPECT_TRUE(sites->hit.passed_once);
+}
+
+TEST(ResumeJoinSiteTest, RefusesAnotherTestOfALoadedRegister) {
+  const auto with = [](const char* name, const char* code) {
+    return Case314(SharedInstrumented314().Set(name, code));
+  };
+  ExpectRefused(with("tracing", "8b 50 40"), "first branch");  // another field
+  ExpectRefused(with("tracing", "8a 50 3c"), "first branch");  // one byte of it
+  ExpectRefused(with("test", "84 d2"), "first branch");
+  ExpectRefused(with("test", "85 ca"), "first branch");  // test %ecx,%edx
+  ExpectRefused(with("test", "21 d2"), "first branch");  // and %edx,%edx
+  // The thread's register does not last until its version is read.
+  ExpectRefused(with("away", "48 89 d8"), "another than the traced");  // mov %rbx,%rax
+}
+
+TEST(ResumeJoinSiteTest, RefusesAThreadThatTheTestOverwrites) {
+  FakeCode handler = SharedInstrumented314();
+  handler.Set("tracing", "8b 40 3c").Set("test", "85 c0");  // through %eax itself
+  ExpectRefused(Case314(handler), "another than the traced");
 }
 
 TEST(ResumeJoinSiteTest, BothWaysMustLeadToTheSite) {
