@@ -13,7 +13,8 @@ class EmbeddingTest(Case):
         return target
 
     def start_loaded(self, python, script="calls.py"):
-        return self.start_embedded(embedding.build(self.scratch), script, [(python.library, python.prefix)])
+        return self.start_embedded(embedding.build(self.scratch), script, [(python.library, python.prefix)],
+                                   prefix=python.among)
 
     def assert_counts_are_exact(self, target, python):
         answer = target.ask("run", 100, 8)
@@ -35,8 +36,9 @@ class EmbeddingTest(Case):
 
     @each_with_library
     def test_linked_with_libpython(self, python):
-        program = embedding.build(self.scratch, linked_with=python.library)
-        self.assert_counts_are_exact(self.start_embedded(program, "calls.py", env={"PYTHONHOME": python.prefix}), python)
+        program = embedding.build(self.scratch, linked_with=python)
+        self.assert_counts_are_exact(self.start_embedded(program, "calls.py", env={"PYTHONHOME": python.prefix},
+                                                         prefix=python.among), python)
 
     @each_with_library
     def test_libpython_that_is_loaded_later(self, python):
@@ -60,7 +62,7 @@ class EmbeddingTest(Case):
 class SeveralTest(Case):
     def setUp(self):
         super().setUp()
-        self.pair = [python for python in interpreters.supported() if python.library][-2:]
+        self.pair = [python for python in interpreters.supported() if python.library and not python.root][-2:]
         if len(self.pair) < 2:
             self.skipTest("two different libpythons are needed")
 

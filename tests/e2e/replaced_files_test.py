@@ -2,7 +2,7 @@
 import struct
 
 from harness import interpreters, traces
-from harness.case import Case, each_with_own_file, main
+from harness.case import Case, each_that_can_be_copied, each_with_library_beside, main
 from harness.copies import Copy
 from harness.session import calls_by_name
 
@@ -15,8 +15,8 @@ def of_another_version(python):
 
 
 class CopyCase(Case):
-    def start_copy(self, python, before=lambda file: None):
-        self.copy = Copy(python, self.scratch)
+    def start_copy(self, python, before=lambda file: None, library=None):
+        self.copy = Copy(python, self.scratch, library)
         before(self.copy.file)
         target = self.copy.start()
         self.addCleanup(target.kill)
@@ -41,28 +41,28 @@ class CopyCase(Case):
 
 
 class ReplacedTest(CopyCase):
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_deleted(self, python):
         target = self.start_copy(python)
         self.copy.delete()
         self.assert_counts_are_exact(target)
         self.assert_ends_well(target)
 
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_replaced_by_another_version(self, python):
         target = self.start_copy(python)
         self.copy.replace_by(of_another_version(python))
         self.assert_counts_are_exact(target)
         self.assert_ends_well(target)
 
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_replaced_in_mid_session(self, python):
         target = self.start_copy(python)
         self.assert_counts_are_exact(target, during=lambda: self.copy.replace_by(of_another_version(python)))
         self.assert_counts_are_exact(target)
         self.assert_ends_well(target)
 
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_the_new_file_has_no_probe(self, python):
         """One process of the old file, one of the new: only the first is attached to."""
         target = self.start_copy(python)
@@ -71,13 +71,20 @@ class ReplacedTest(CopyCase):
         self.addCleanup(other.kill)
         session = self.attach(target, "--target", "*/calls.py:add")
         changed = traces.changed_text(target.pid)
-        self.assertEqual({path for path, _, _ in changed}, {self.copy.file + " (deleted)"})
+        self.assertEqual({path for path, _, _ in changed}, {self.copy.mapped_file + " (deleted)"})
         self.assertEqual(traces.changed_text(other.pid), [])
         other.ask("run", 10, 1)
         self.assertEqual(calls_by_name(session.finish()), {"add": 0})
         for one in (target, other):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
+
+    @each_with_library_beside
+    def test_libpython_replaced(self, python):
+        target = self.start_copy(python, library=python.library)
+        self.copy.replace_by(python.file)
+        self.assert_counts_are_exact(target)
+        self.assert_ends_well(target)
 
     def recover(self, python, change):
         state_dir = self.scratch + "/state"
@@ -98,11 +105,11 @@ class ReplacedTest(CopyCase):
         self.assert_counts_are_exact(target, daemon)
         self.assert_ends_well(target)
 
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_deleted_and_the_daemon_killed(self, python):
         self.recover(python, lambda copy: copy.delete())
 
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_replaced_and_the_daemon_killed(self, python):
         self.recover(python, lambda copy: copy.replace_by(of_another_version(python)))
 
@@ -120,10 +127,16 @@ def strip_section_headers(path):
 
 
 class HeaderlessTest(CopyCase):
-    @each_with_own_file
+    @each_that_can_be_copied
     def test_no_section_headers(self, python):
         """Nor a static symbol table, which only they lead to."""
         target = self.start_copy(python, strip_section_headers)
+        self.assert_counts_are_exact(target)
+        self.assert_ends_well(target)
+
+    @each_with_library_beside
+    def test_no_section_headers_in_a_libpython(self, python):
+        target = self.start_copy(python, strip_section_headers, library=python.library)
         self.assert_counts_are_exact(target)
         self.assert_ends_well(target)
 

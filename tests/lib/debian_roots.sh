@@ -24,7 +24,7 @@ mirror() {
     awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }'
 }
 
-# make_root VERSION SUITE DIR: only what the interpreter itself needs.
+# make_root VERSION SUITE DIR: only what the interpreter itself needs, and the shared library of the same version.
 make_root() {
   local version=$1 suite=$2 dir=$3
   local -a usr_merge=(--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr)
@@ -32,12 +32,15 @@ make_root() {
   timeout 300 mmdebstrap --quiet --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
     --aptopt='Acquire::Retries "3"' \
-    --include="python$version-minimal,libpython$version-stdlib" \
+    --include="python$version-minimal,libpython$version,libpython$version-stdlib" \
     "$suite" "$dir" "deb $(mirror) $suite main"
 }
 
-# runs VERSION DIR
-runs() { [[ $(chroot "$2" "/usr/bin/python$1" -c 'print(6 * 7)' 2>/dev/null) == 42 ]]; }
+# runs VERSION DIR. Roots that were made before they had the library are made anew.
+runs() {
+  [[ $(chroot "$2" "/usr/bin/python$1" -c 'print(6 * 7)' 2>/dev/null) == 42 ]] &&
+    compgen -G "$2/usr/lib/*/libpython$1.so.1.0" >/dev/null
+}
 
 # put_launcher VERSION DIR FILE. SBUMP_TEST_ROOT tells the tests where the interpreter's files are.
 put_launcher() {

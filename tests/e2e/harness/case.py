@@ -48,9 +48,26 @@ def each_with_library(method):
 
 
 def each_with_own_file(method):
-    """Those that run from a copy of their file: not the ones in a root of their own."""
+    """Those of this machine that run from a copy of their file."""
+    method.pythons = lambda: [python for python in interpreters.supported() if _runs_from_a_copy(python)]
+    return method
+
+
+def each_that_can_be_copied(method):
+    """The same, and those of other Debian suites."""
     method.pythons = lambda: [python for python in interpreters.supported()
-                              if python.library == python.file or python.file.startswith("/usr/bin/")]
+                              if python.root or _runs_from_a_copy(python)]
+    return method
+
+
+def _runs_from_a_copy(python):
+    return python.library == python.file or python.file.startswith("/usr/bin/")
+
+
+def each_with_library_beside(method):
+    """Those that are programs and have a libpython, too, as Debian's."""
+    method.pythons = lambda: [python for python in interpreters.supported()
+                              if python.library and python.library != python.file]
     return method
 
 

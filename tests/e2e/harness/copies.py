@@ -8,19 +8,25 @@ from harness.target import TARGETS, Target
 
 
 class Copy:
-    """Of the program or library that holds `python`, in a directory of its own."""
+    """Of the program or library that holds `python`, or of that libpython of it; in a directory of its own."""
 
-    def __init__(self, python, directory):
+    def __init__(self, python, directory, library=None):
         self.python = python
-        self.file = shutil.copy(python.file, directory)
-        self._program = embedding.build(directory) if python.library == python.file else None
+        self.file = shutil.copy(python.from_here(library) if library else python.file, directory)
+        self._program = embedding.build(directory) if library or python.library == python.file else None
+
+    @property
+    def mapped_file(self):
+        """Its name in /proc/PID/maps."""
+        return self.python.from_here(self.file)
 
     def start(self, script="calls.py"):
         if self._program:
-            return embedding.Embedded(self._program, script, [(self.file, self.python.prefix)])
+            return embedding.Embedded(self._program, script, [(self.file, self.python.prefix)],
+                                      prefix=self.python.among)
         program = copy.copy(self.python)
         program.path = self.file
-        return Target(program, TARGETS / script, env={"PYTHONHOME": self.python.prefix})
+        return Target(program, TARGETS / script, env={"PYTHONHOME": self.python.prefix}, prefix=self.python.among)
 
     def delete(self):
         os.unlink(self.file)

@@ -8,9 +8,13 @@ NOT_STARTED = "-"
 
 
 def build(directory, linked_with=None):
-    """The program in `directory`: linked with a libpython, or one that opens those that it is told to."""
+    """The program in `directory`: linked with the libpython of a Python, or one that opens those that it is told to."""
     program = os.path.join(directory, "embeds")
-    flags = ["-DLINKED", linked_with, "-Wl,-rpath," + os.path.dirname(linked_with)] if linked_with else []
+    flags = []
+    if linked_with:
+        # What a library of another system needs is beside it, not here.
+        flags = ["-DLINKED", linked_with.from_here(linked_with.library), "-Wl,--allow-shlib-undefined",
+                 "-Wl,-rpath," + os.path.dirname(linked_with.library)]
     subprocess.run(["/usr/bin/gcc", "-O1", "-o", program, str(TARGETS / "embeds.c"), *flags, "-ldl"], check=True)
     return program
 
@@ -18,6 +22,6 @@ def build(directory, linked_with=None):
 class Embedded(Target):
     """Serves `script` from `program`. With libraries, [(path, home), ...]: from the first of them."""
 
-    def __init__(self, program, script, libraries=(), env=None):
+    def __init__(self, program, script, libraries=(), env=None, prefix=()):
         self.file = str(TARGETS / script)
-        self.start([program, self.file, *sum(map(list, libraries), [])], env)
+        self.start([*prefix, program, self.file, *sum(map(list, libraries), [])], env)

@@ -5,6 +5,7 @@ import glob
 import io
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -30,13 +31,23 @@ class Python:
 
     @functools.cached_property
     def library(self):
-        """A libpython of that very version that other programs can load, or None."""
-        if not os.path.realpath(self.file or "").startswith(os.path.realpath(self.prefix) + "/"):
-            return None  # in a root of its own: its libraries may not fit those of this one
-        answer = subprocess.run([self.path, "-c", "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + "
-                                 "s.get_config_var('INSTSONAME'))"], stdout=subprocess.PIPE, timeout=20, check=True)
-        path = answer.stdout.decode().strip()
-        return path if ".so" in path and os.path.exists(path) else None
+        """A libpython of that very version that programs built here can load, by its name where it runs; or None."""
+        answer = subprocess.run([self.path, "-c", "import os, sysconfig as s; print(os.confstr('CS_GNU_LIBC_VERSION'));"
+                                 "print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('INSTSONAME'))"],
+                                stdout=subprocess.PIPE, timeout=20, check=True)
+        glibc, path = answer.stdout.decode().splitlines()
+        if _numbers(glibc) < _numbers(os.confstr("CS_GNU_LIBC_VERSION")):
+            return None  # of an older system, on which such programs do not run
+        return path if ".so" in path and os.path.exists(self.from_here(path)) else None
+
+    def from_here(self, path):
+        """The name, outside its root, of what `path` is to the interpreter."""
+        return (self.root or "") + path
+
+    @property
+    def among(self):
+        """Put before the command of another program: it runs below the interpreter's root."""
+        return [self.path, "-I", "-S", "-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"] if self.root else []
 
     @functools.cached_property
     def prefix(self):
@@ -54,6 +65,10 @@ class Python:
 
     def __repr__(self):
         return "Python " + self.name
+
+
+def _numbers(version):
+    return [int(part) for part in re.findall(r"\d+", version)]
 
 
 @functools.lru_cache(maxsize=None)
