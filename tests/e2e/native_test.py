@@ -150,6 +150,12 @@ class ProgramTest(NativeCase):
         self.assert_nothing_left(self.engine)
         self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
 
+    def test_a_version_as_nm_marks_it(self):
+        for written in ("pthread_cond_signal@@GLIBC_2.3.2", "pthread_cond_signal@GLIBC_2.3.2"):
+            answer = self.daemon.ctl("match", "--pid", self.engine.pid, "--native", "libc.so.6:" + written, "--format", "json")
+            self.assertEqual(answer.code, 0, answer)
+            self.assertEqual(list(rows(with_numbers(json.loads(answer.out)))), ["pthread_cond_signal@GLIBC_2.3.2"])
+
     def test_a_name_that_is_not_there(self):
         session = self.attach(self.engine, "--native", "libengine.so:wrok", "--duration", "200ms")
         last = session.wait_end()
