@@ -2,8 +2,8 @@
 
   compare.py REPORT NAME=UPDATES...
 
-REPORT is the service's own report; UPDATES the JSON of `sbumpctl watch`, one message a line. For each
-NAME prints requests a second before and during the slowing, the time injected into each request as
+REPORT is the service's own report; UPDATES the JSON of `sbumpctl watch` or `attach`, one message a line.
+For each NAME prints requests a second before and during the slowing, the time injected into each request as
 sbump measured it, and the time that each request lost. Standard library only.
 """
 import bisect
