@@ -226,8 +226,10 @@ void AddAttach(CLI::App* root, CommandContext* context) {
   AddSelectionFlags(app, &flags->selection);
   AddTiming(app, flags.get());
   AddGuardrails(app, flags.get());
-  app->add_flag("--keep", flags->keep,
-                "the session outlives this command (until --ttl, or `sbumpctl detach`)");
+  app->add_flag(
+      "--keep", flags->keep,
+      "the session goes on when this command ends, by Ctrl-C for example (until --ttl, or "
+      "`sbumpctl detach`)");
   AddFormat(app, &flags->json);
   AddOutput(app, &flags->output);
   app->callback([context, flags] { context->run = [=] { return RunAttach(*context, *flags); }; });
