@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from harness import traces
-from harness.case import Case, each_with_own_file, each_with_own_root, main
+from harness.case import Case, each_with_own_file, each_with_own_root, main, on_any_interpreter
 from harness.child import dies_with_parent
 from harness.container import APP, RUNC, Image, Place, Runc
 from harness.daemon import SBUMPD
@@ -61,6 +61,7 @@ class ContainerCase(Case):
 class NamespacesTest(ContainerCase):
     """As containers are made, without a program that makes them."""
 
+    @on_any_interpreter
     def test_it_lives_elsewhere(self):
         """What the other tests of this class rely on."""
         target = self.start_inside()
@@ -70,6 +71,7 @@ class NamespacesTest(ContainerCase):
         self.assertTrue(os.path.exists("/proc/%d/root%s" % (target.pid, self.image.python.path)))
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_an_interpreter_that_only_it_has(self):
         target = self.start_inside()
         session = self.attach(target, *STEP, "--delay", "50us")
@@ -108,6 +110,7 @@ class NamespacesTest(ContainerCase):
         self.finish_clean(session, {target.pid: N}, target)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_its_children(self):
         self.try_children(self.start_inside())
 
@@ -121,12 +124,14 @@ class NamespacesTest(ContainerCase):
         self.assertEqual(target.ask("dismiss"), [0] * 3)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_sleep(self):
         target = self.start_inside("steady.py")
         self.check_sleep(target)
         self.assert_all_clean(target)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_two_of_one_image(self):
         """They share the interpreter's file in the lower layer, as containers of one image do."""
         slowed, spared = (self.start_inside(python=self.python) for _ in range(2))
@@ -141,6 +146,7 @@ class NamespacesTest(ContainerCase):
             self.assert_all_clean(one)
             self.assert_ends_well(one)
 
+    @on_any_interpreter
     def test_a_file_that_was_deleted_in_there(self):
         target = self.start_inside()
         os.unlink("/proc/%d/root%s" % (target.pid, self.image.python.path))
@@ -149,10 +155,12 @@ class NamespacesTest(ContainerCase):
         self.finish_clean(session, {target.pid: N}, target)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_a_file_that_was_copied_up_is_refused(self):
         """The kernel would place a probe in the copy, which nobody runs, and say nothing."""
         self.try_copied_up(self.python)
 
+    @on_any_interpreter
     def test_a_file_of_two_names_that_was_copied_up_is_refused(self):
         """The copy has an inode of its own then."""
         python = Place(self.scratch + "/python")
@@ -169,6 +177,7 @@ class NamespacesTest(ContainerCase):
         self.assert_all_clean(target)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_root_of_a_user_namespace(self):
         """A user who is root in there, and nobody here."""
         prefix = [*as_user(ALICE), "unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
@@ -192,6 +201,7 @@ class NamespacesTest(ContainerCase):
         self.assertEqual(target.ask("dismiss"), [0])
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_selected_by_what_is_seen_in_there(self):
         """The executable's path and the command line are those of the container."""
         target, other = self.start_inside(), self.start_target(script="workers.py")
@@ -225,6 +235,7 @@ class RuncTest(ContainerCase):
         # Ids as container engines make them: the first 8 digits are common to both.
         self.names = ["%08x%056x" % (os.getpid(), n) for n in (0xa << 220, 0xb << 220)]
 
+    @on_any_interpreter
     def test_its_processes_are_one_session(self):
         name = self.names[0]
         target, workers = self.start_container(name)
@@ -247,6 +258,7 @@ class RuncTest(ContainerCase):
         for one in (target, outside):
             self.assert_ends_well(one)
 
+    @on_any_interpreter
     def test_by_the_pid_that_it_has_here(self):
         self.try_pid(*self.start_container(self.names[0]))
 
@@ -265,6 +277,7 @@ class RuncTest(ContainerCase):
         self.assertEqual(target.ask("dismiss"), [0] * 3)
         self.assert_ends_well(target)
 
+    @on_any_interpreter
     def test_a_prefix_of_two(self):
         both = [self.start_container(name) for name in self.names]
         answer = self.daemon.ctl("attach", "--container", self.names[0][:8], *STEP)
@@ -301,15 +314,19 @@ class DaemonInContainerTest(Case):
         self.assertIn("... ok", said)
         self.assertNotIn("skipped", said)
 
+    @on_any_interpreter
     def test_children(self):
         self.run_inside("children_test.py", "forked_workers", "executed_workers", "becomes_another_program")
 
+    @on_any_interpreter
     def test_sleep(self):
         self.run_inside("sleep_test.py", "dose_without_the_cpu", "several_threads")
 
+    @on_any_interpreter
     def test_killed(self):
         self.run_inside("daemon_killed_test.py", "test_in_mid_hit")
 
+    @on_any_interpreter
     def test_a_container_in_it(self):
         self.run_inside("containers_test.py", "an_interpreter_that_only_it_has", "its_children", "NamespacesTest.test_sleep")
 
@@ -322,14 +339,17 @@ class DaemonInContainerTest(Case):
         for word in words:
             self.assertIn(word, said)
 
+    @on_any_interpreter
     def test_with_the_proc_of_another_namespace(self):
         self.assert_cannot_start("/proc is that of another pid namespace", "--mount-proc",
                                  prefix=["unshare", "--pid", "--fork", "--kill-child"])
 
+    @on_any_interpreter
     def test_with_a_clock_of_its_own(self):
         self.assert_cannot_start("time namespace",
                                  prefix=["unshare", "--time", "--monotonic", "1000", "--fork", "--kill-child"])
 
+    @on_any_interpreter
     def test_in_a_user_namespace(self):
         """It starts, and says what it has no right to."""
         daemon = self.start_daemon(prefix=["unshare", "--user", "--map-root-user"])

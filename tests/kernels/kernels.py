@@ -16,6 +16,7 @@ import guest_image
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import interpreters  # noqa: E402  (tests/lib)
+import support_table  # noqa: E402
 
 # Debian's suite, and what sbump is to do there.
 KERNELS = {"5.10": ("bullseye", "refused"), "6.1": ("bookworm", "works"), "6.12": ("trixie", "works")}
@@ -149,12 +150,13 @@ def print_table(runs):
 
 def markdown(runs):
     """The README's table."""
-    lines = ["| kernel | sbump | checks |", "|---|---|---|"]
+    lines = ["| kernel | sbump | checks | with CPython |", "|---|---|---|---|"]
     for run in runs:
         expected = KERNELS[run.kernel][1] if run.is_good and not run.why_skipped else "did not do what it should"
         good = sum(one["outcome"] == "ok" for one in run.checks.values())
         count = "%d of %d passed" % (good, len(run.checks)) if run.checks else "not tried: " + run.why_skipped
-        lines.append("| %s | %s | %s |" % (run.release or run.kernel, expected, count))
+        pythons = ", ".join(support_table.titles(run.checks))
+        lines.append("| %s | %s | %s | %s |" % (run.release or run.kernel, expected, count, pythons))
     return "\n".join(lines) + "\n"
 
 

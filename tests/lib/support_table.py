@@ -3,7 +3,7 @@
   support_table.py EVENTS                 prints it
   support_table.py EVENTS --check README  also fails where a cell of the README's table differs
 
-EVENTS is a --build_event_json_file, or a folder with the TEST.xml of each test. The cases of a test that runs once for each interpreter end in `_on_` and its name
+EVENTS is a --build_event_json_file, or a folder with the TEST.xml of each test. The cases of a test that says on which interpreter it runs end in `_on_` and its name
 (tests/e2e/harness/interpreters.py).
 """
 import argparse
@@ -18,7 +18,7 @@ import time
 import results
 
 BEGIN, END = "<!-- support:begin -->", "<!-- support:end -->"
-# (what, test, which of its cases): in the table's order.
+# (what, test, which of its cases, as CLASS.CASE): in the table's order.
 ROWS = (
     ("counts equal the program's own", "counts_test", ""),
     ("threads at once, without a GIL", "free_threaded_test", ""),
@@ -28,7 +28,10 @@ ROWS = (
     ("`--on resume`", "resumes_test", ""),
     ("`--mode sleep`", "sleep_test", ""),
     ("forks, `--children`", "fork_test|children_test|multiprocessing_test|prefork_test", ""),
-    ("in containers", "containers_test", ""),
+    ("in containers: namespaces and roots of their own", "containers_test", "^NamespacesTest(?!.*user_namespace)"),
+    ("in containers: root of a user namespace", "containers_test", "root_of_a_user_namespace"),
+    ("in containers: runc", "containers_test", "^RuncTest"),
+    ("in containers: the daemon itself", "containers_test", "^DaemonInContainerTest"),
     ("embedded; several libpythons", "embedding_test", ""),
     ("subinterpreters", "subinterpreters_test", ""),
     ("file deleted, replaced, without sections", "replaced_files_test", ""),
@@ -49,6 +52,12 @@ def title(python):
     return python.replace("_debian", " D").replace("_", ".")
 
 
+def titles(cases):
+    """Those of the interpreters on which cases of these names ran."""
+    found = {match["python"] for match in map(CASE.match, cases) if match}
+    return [title(python) for python in sorted(found, key=version)]
+
+
 class Seen:
     """How many cases passed, of how many, by row and interpreter."""
 
@@ -60,8 +69,9 @@ class Seen:
         match = CASE.match(case.get("name", ""))
         if not match or case.find("skipped") is not None:
             return
+        what = "%s.%s" % (case.get("classname", ""), match["what"])
         for row, (_, tests, cases) in enumerate(ROWS):
-            if re.fullmatch(tests, test) and re.search(cases, match["what"]):
+            if re.fullmatch(tests, test) and re.search(cases, what):
                 self.ran[row, match["python"]] += 1
                 self.passed[row, match["python"]] += not results.has_failed(case)
 

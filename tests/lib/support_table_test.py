@@ -21,7 +21,9 @@ Linux 6.1, x86_64; 2026-01-01.
 
 
 def case(name, outcome=None):
-    element = xml.etree.ElementTree.Element("testcase", name=name)
+    """Perhaps CLASS.CASE."""
+    classname, _, name = name.rpartition(".")
+    element = xml.etree.ElementTree.Element("testcase", name=name, classname=classname)
     if outcome:
         xml.etree.ElementTree.SubElement(element, outcome)
     return element
@@ -96,6 +98,18 @@ class SupportTableTest(unittest.TestCase):
         self.assertEqual(self.found(run, readme(COUNTS + " | 1 of 1 | 1 of 1", pythons="3.12.1 | 3.12.3")), [])
         self.assertEqual(self.found(run, readme(COUNTS + " | 1 of 1 | ", pythons="3.12.1 | 3.11.2")),
                          [COUNTS + ", CPython 3.12: the README says 1 of 1, this run saw 1 of 1, 1 of 1"])
+
+    def test_rows_of_classes_of_one_test(self):
+        run = seen(("containers_test", "NamespacesTest.test_a_on_3_8_18"),
+                   ("containers_test", "NamespacesTest.test_root_of_a_user_namespace_on_3_8_18"),
+                   ("containers_test", "RuncTest.test_a_on_3_8_18", "failure"),
+                   ("containers_test", "DaemonInContainerTest.test_a_on_3_8_18"))
+        rows = [line.split(" | ")[1] for line in support_table.table(run) if line.startswith("| in containers")]
+        self.assertEqual(rows, ["1 of 1 |", "1 of 1 |", "0 of 1 |", "1 of 1 |"])
+
+    def test_interpreters_of_cases(self):
+        self.assertEqual(support_table.titles(["counts_on_3_12_1", "fork_on_3_12_1", "doctor", "fork_on_3_8_18",
+                                               "counts_on_3_11_2_debian"]), ["3.8.18", "3.11.2 D", "3.12.1"])
 
     def test_it_says_what_to_do(self):
         for text, status, words in ((readme(*SAID), 0, ""), (readme(), 1, "The table above belongs into the README")):

@@ -77,6 +77,15 @@ def each_with_own_root(method):
     return method
 
 
+def on_any_interpreter(method):
+    """A single case on self.python, which its name says: it counts in README's table of what was tried with which."""
+    def test(self, _):
+        method(self)
+    test.__doc__ = method.__doc__
+    test.pythons = lambda: [interpreters.any_supported()]
+    return test
+
+
 def each_mechanism(method):
     method.pythons = interpreters.one_per_mechanism
     return method
