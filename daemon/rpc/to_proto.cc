@@ -273,9 +273,15 @@ std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result) {
 
 void ToProto(const RulesInForce& rules, v1::UpdateReply& reply) {
   reply.set_targets(rules.rows);
-  for (const std::string& warning : rules.warnings) reply.add_warnings(warning);
-  for (const PatternCounters& pattern : rules.unmatched)
+  for (const std::string& warning : rules.warnings) reply.add_warnings(Utf8(warning));
+  size_t bytes = 0;
+  for (const PatternCounters& pattern : rules.unmatched) {
     FillPattern(pattern, *reply.add_unmatched());
+    bytes += reply.unmatched().rbegin()->ByteSizeLong();
+    if (bytes > kBytesPerMessage) break;
+  }
+  if (const size_t told = reply.unmatched_size(); told < rules.unmatched.size())
+    reply.add_warnings(StrCat(rules.unmatched.size() - told, " more patterns match nothing"));
 }
 
 void ToProto(const Diagnosis& diagnosis, v1::InspectReply& reply) {

@@ -341,6 +341,17 @@ TEST(UpdateReplyTest, WhatIsInForceAndWhatMatchesNothing) {
   EXPECT_EQ(reply.unmatched(0).near_misses(0).suggestion(), "a:B");
 }
 
+// One message cannot be split, and a target file has up to 100,000 patterns.
+TEST(UpdateReplyTest, NoMoreThanAMessageHolds) {
+  RulesInForce rules;
+  rules.unmatched.assign(100, {.pattern = std::string(64 << 10, 'x')});
+  v1::UpdateReply reply;
+  ToProto(rules, reply);
+  EXPECT_EQ(reply.unmatched_size(), 16);
+  EXPECT_LT(reply.ByteSizeLong(), size_t{2} << 20);
+  EXPECT_THAT(reply.warnings(), ElementsAre("84 more patterns match nothing"));
+}
+
 TEST(InspectReplyTest, FindingsAndWhetherAnAttachWouldWork) {
   Diagnosis diagnosis;
   diagnosis.findings = {{FindingLevel::kOk, "kernel", "BTF", "yes", ""},
