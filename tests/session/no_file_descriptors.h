@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <boost/system/system_error.hpp>
+#include <boost/throw_exception.hpp>
 
 namespace sbump {
 
@@ -10,7 +11,7 @@ namespace sbump {
 class NoFileDescriptors {
  public:
   NoFileDescriptors() {
-    LetSanitizersSee(boost::system::system_error(boost::system::error_code()));
+    LetSanitizersSeeWhatAsioThrows();
     getrlimit(RLIMIT_NOFILE, &before_);
     const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
     setrlimit(RLIMIT_NOFILE, &none);
@@ -21,7 +22,13 @@ class NoFileDescriptors {
 
  private:
   // UndefinedBehaviorSanitizer opens a pipe to look at the first object of a class.
-  static void LetSanitizersSee(const std::exception& exception) { exception.what(); }
+  static void LetSanitizersSeeWhatAsioThrows() {
+    try {
+      boost::throw_exception(boost::system::system_error(boost::system::error_code()));
+    } catch (const std::exception& error) {
+      error.what();
+    }
+  }
 
   rlimit before_{};
 };
