@@ -7,7 +7,6 @@ import os
 import pathlib
 import platform
 import re
-import statistics
 import sys
 import time
 
@@ -19,6 +18,7 @@ from harness import traces  # noqa: E402
 from harness.daemon import Daemon  # noqa: E402
 from harness.session import Session  # noqa: E402
 from harness.target import Target  # noqa: E402
+from rows import Row, markdown, median, ratio_row, table  # noqa: E402
 
 F_ONLY = ("--target", "*/target.py:f")
 DOSES = [("2us", 2_000), ("10us", 10_000), ("100us", 100_000), ("1ms", 1_000_000)]
@@ -49,27 +49,6 @@ def attached(daemon, target, *arguments):
             raise AssertionError("left behind: %s" % proof)
     finally:
         session.kill()
-
-
-class Row:
-    """One line of a table: what was measured, the figure, and what the aim was."""
-
-    def __init__(self, name, value, aim="", met=None, detail=""):
-        self.name, self.value, self.aim, self.met, self.detail = name, value, aim, met, detail
-
-    def verdict(self):
-        return {None: "", True: "yes", False: "NO"}[self.met]
-
-
-def median(values):
-    return statistics.median(values)
-
-
-def ratio_row(name, without, during, most):
-    """How many times as long, in the median: what is shown is what is judged, to its last digit. `most` is a text."""
-    shown = "%.3f" % (median(during) / median(without))
-    return Row(name, shown + "x", "at most %sx" % most, float(shown) <= float(most),
-               "minima %.3fx" % (min(during) / min(without)))
 
 
 def call_costs(daemon, target, rounds):
@@ -342,21 +321,6 @@ def measure(daemon, interpreter, quick):
     rows += other_process(daemon, python, rounds)
     rows += after_kill(python)
     return rows
-
-
-def table(title, rows):
-    cells = [("", "measured", "aim", "met", "")] + [(r.name, r.value, r.aim, r.verdict(), r.detail) for r in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(5)]
-    return "\n".join([title] + ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells]) + "\n"
-
-
-def markdown(columns):
-    """One table of what has the same rows: [(heading, rows)]. A figure that missed its aim is bold."""
-    lines = ["| | aim |" + "".join(" %s |" % heading for heading, _ in columns), "|---|---|" + "---|" * len(columns)]
-    for same in zip(*(rows for _, rows in columns)):
-        values = ["**%s** (missed)" % r.value if r.met is False else r.value for r in same]
-        lines.append("| %s | %s | %s |" % (same[0].name, same[0].aim, " | ".join(values)))
-    return "\n".join(lines) + "\n"
 
 
 def machine():
