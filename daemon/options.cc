@@ -11,6 +11,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
+#include "daemon/metrics/exporter.h"
 
 namespace sbump {
 namespace {
@@ -36,6 +37,10 @@ std::string Mistake(const DaemonOptions& options) {
   if (tcp && !front.tls.complete())
     return "--listen tcp: needs --tls-ca, --tls-cert and --tls-key: nothing is served in plain "
            "text";
+  if (!options.metrics.empty()) {
+    const absl::Status status = CheckMetricsAddress(options.metrics, options.metrics_any);
+    if (!status.ok()) return std::string(status.message());
+  }
   if (!tcp && front.tls.any()) return "--tls-ca, --tls-cert and --tls-key need --listen tcp:...";
   return "";
 }

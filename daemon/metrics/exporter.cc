@@ -15,25 +15,6 @@ namespace {
 // A scrape is one short answer.
 constexpr size_t kThreads = 2;
 
-absl::Status CheckAddress(const std::string& address, bool any) {
-  const absl::Status mistake =
-      absl::InvalidArgumentError(StrCat("--metrics ", address, ": give ADDRESS:PORT"));
-  const size_t colon = address.rfind(':');
-  if (colon == address.npos) return mistake;
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  uint16_t port = 0;
-  const char* end = address.data() + address.size();
-  const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
-  boost::system::error_code unreadable;
-  const auto parsed = boost::asio::ip::make_address(host, unreadable);
-  if (error != std::errc() || stop != end || unreadable) return mistake;
-  if (parsed.is_loopback() || any) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("--metrics ", address,
-             ": that is not loopback, and anybody could read it; say --metrics-any if they may"));
-}
-
 class Collector : public prometheus::Collectable {
  public:
   Collector(const Meters& meters, Gauges gauges) : meters_(meters), gauges_(std::move(gauges)) {}
@@ -61,9 +42,28 @@ class HttpExporter : public Exporter {
 
 }  // namespace
 
+absl::Status CheckMetricsAddress(const std::string& address, bool any) {
+  const absl::Status mistake =
+      absl::InvalidArgumentError(StrCat("--metrics ", address, ": give ADDRESS:PORT"));
+  const size_t colon = address.rfind(':');
+  if (colon == address.npos) return mistake;
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  uint16_t port = 0;
+  const char* end = address.data() + address.size();
+  const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+  boost::system::error_code unreadable;
+  const auto parsed = boost::asio::ip::make_address(host, unreadable);
+  if (error != std::errc() || stop != end || unreadable) return mistake;
+  if (parsed.is_loopback() || any) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--metrics ", address,
+             ": that is not loopback, and anybody could read it; say --metrics-any if they may"));
+}
+
 absl::StatusOr<std::unique_ptr<Exporter>> Exporter::Start(const std::string& address, bool any,
                                                           const Meters& meters, Gauges gauges) {
-  SB_RETURN_IF_ERROR(CheckAddress(address, any));
+  SB_RETURN_IF_ERROR(CheckMetricsAddress(address, any));
   try {
     return std::make_unique<HttpExporter>(address, meters, std::move(gauges));
   } catch (const std::exception& error) {

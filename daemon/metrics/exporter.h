@@ -19,10 +19,13 @@ struct Gauges {
   pid_t keeper = 0;  // the process that holds the probes; 0: this one
 };
 
+// `address` is to be "HOST:PORT" or "[ADDRESS]:PORT" with a numeric address, on loopback unless
+// `any`: who scrapes is not asked for a certificate. kInvalidArgument.
+absl::Status CheckMetricsAddress(const std::string& address, bool any);
+
 class Exporter {
  public:
-  // `address` is "HOST:PORT", "[ADDRESS]:PORT" with a numeric address, on loopback unless `any`:
-  // who scrapes is not asked for a certificate. kInvalidArgument, kUnavailable.
+  // kInvalidArgument, kUnavailable.
   static absl::StatusOr<std::unique_ptr<Exporter>> Start(const std::string& address, bool any,
                                                          const Meters& meters, Gauges gauges);
   virtual ~Exporter() = default;

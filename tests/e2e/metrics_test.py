@@ -12,7 +12,7 @@ from harness.case import Case, main
 from harness.child import Child
 from harness.daemon import clean_environment
 
-BAD_START = 1
+BAD_START, BAD_ARGUMENTS = 1, 2
 STEP = ("--target", "*steady.py:step")
 
 
@@ -125,7 +125,7 @@ class MetricsTest(Case):
         for address, words in (("0.0.0.0:%d" % port, "not loopback"), ("[::]:%d" % port, "not loopback"),
                                ("localhost", "ADDRESS:PORT"), (str(port), "ADDRESS:PORT"), ("127.0.0.1:x", "ADDRESS")):
             daemon = self.start_daemon(wait=False, options=["--metrics", address])
-            self.assertEqual(daemon.child.wait(), BAD_START, daemon.log)
+            self.assertEqual(daemon.child.wait(), BAD_ARGUMENTS, daemon.log)
             self.assertIn(words, daemon.log)
         with socket.create_server(("127.0.0.1", port)):
             daemon = self.start_daemon(wait=False, options=["--metrics", "127.0.0.1:%d" % port])
