@@ -14,7 +14,7 @@
 #include <map>
 #include <thread>
 
-#include "daemon/base/log.h"
+#include "daemon/base/limited_log.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/front/listener.h"
 #include "daemon/front/peer_credentials.h"
@@ -125,7 +125,7 @@ class Door : public FrontDoor {
   }
 
   void TlsFailed(const std::string& from, const std::string& why) {
-    Log(LogLevel::kWarning, "tls_refused", {{"address", from}, {"why", why}});
+    tls_refused_.Write({{"address", from}, {"why", why}});
     if (on_tls_failure_) on_tls_failure_();
   }
 
@@ -170,7 +170,7 @@ class Door : public FrontDoor {
   }
 
   void Refused(const absl::Status& status) {
-    Log(LogLevel::kWarning, "client_refused", {{"why", ToStd(status.message())}});
+    client_refused_.Write({{"why", ToStd(status.message())}});
   }
 
   absl::Status Connect(std::unique_ptr<OuterStream> outer, Caller caller) {
@@ -209,6 +209,8 @@ class Door : public FrontDoor {
   Connections& connections_;
   const HandOver hand_over_;
   const std::function<void()> on_tls_failure_;
+  LimitedLog tls_refused_{LogLevel::kWarning, "tls_refused"};
+  LimitedLog client_refused_{LogLevel::kWarning, "client_refused"};
   TlsContext tls_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> keep_running_{io_.get_executor()};

@@ -120,7 +120,7 @@ std::string Gate::RoleOf(const Caller& caller) const {
 absl::Status Gate::Refuse(const Caller& caller, const AccessRequest& request,
                           const Refusal& refusal, const std::string& session_id) {
   meters_.CountRefusal(NameOf(refusal.reason));
-  Log(LogLevel::kWarning, "refused", {{"caller", ToString(caller)}, {"why", refusal.words}});
+  refusal_lines_.Write({{"caller", ToString(caller)}, {"why", refusal.words}});
   if (refusals_ == nullptr) return refusal.ToStatus();
   AuditRecord record{.event = "refused",
                      .caller = caller,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/audit/audit_log.h"
+#include "daemon/base/limited_log.h"
 #include "daemon/base/status.h"
 #include "daemon/gate/admission.h"
 #include "daemon/gate/duty_ledger.h"
@@ -92,6 +93,7 @@ class Gate {
 
   const GateOptions options_;
   Meters& meters_;
+  LimitedLog refusal_lines_{LogLevel::kWarning, "refused"};
   std::unique_ptr<AuditLog> audit_;       // null: none
   std::unique_ptr<RefusalLog> refusals_;  // where there is an audit log; after it
   DutyLedger duties_;
