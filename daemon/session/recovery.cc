@@ -173,14 +173,13 @@ void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files) {
     RetryOne(path, files, [](const JournalContents&) { return true; });
 }
 
-void RecoverCopies(const std::string& state_dir, const std::set<pid_t>& pids,
-                   InterpreterFileCache& files) {
+void RecoverMembers(const std::string& state_dir, const std::set<pid_t>& pids,
+                    InterpreterFileCache& files) {
   const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
   for (const std::string& path : Journal::List(state_dir)) {
     if (MonotonicNs() > give_up_ns) return;
-    RetryOne(path, files, [&](const JournalContents& journal) {
-      return journal.is_undone && pids.contains(journal.target.pid);
-    });
+    RetryOne(path, files,
+             [&](const JournalContents& journal) { return pids.contains(journal.target.pid); });
   }
 }
 

@@ -26,10 +26,11 @@ RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCach
 // yet.
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
 
-// Only for what these processes forked, themselves undone: at the end of their session, which held
-// it. Takes little more than 5 s.
-void RecoverCopies(const std::string& state_dir, const std::set<pid_t>& pids,
-                   InterpreterFileCache& files);
+// Of these processes only: at the end of their session, which held what they forked. (Where the
+// disk was full, the journal does not say that its own process is undone.) Takes little more than 5
+// s.
+void RecoverMembers(const std::string& state_dir, const std::set<pid_t>& pids,
+                    InterpreterFileCache& files);
 
 // The same for one process, whose lock the caller holds: before a new session begins its journal.
 absl::Status RecoverHeldProcess(const std::string& state_dir, const TargetProcess& process,

@@ -148,7 +148,7 @@ void Session::Finish(const absl::Status& status) {
   if (spec_.children) {
     std::set<pid_t> pids;
     for (const Member& member : members_) pids.insert(member.process->pid());
-    RecoverCopies(environment_.state_dir, pids, *environment_.files);
+    RecoverMembers(environment_.state_dir, pids, *environment_.files);
   }
   auto end = std::make_shared<SessionEnd>(
       MergeEnds(LatestOfEach(), status.ok() ? StopReason() : std::string(status.message())));

@@ -55,13 +55,20 @@ TEST_F(RecoveryTest, OneThatIsKeptForWhatItsProcessForked) {
   const auto process = TargetProcess::Open(child.pid());
   ASSERT_TRUE(process.ok());
   const std::string header = Header(child.pid(), process->id().start_ticks, ReadBootId());
-  Put("1-1", header);
   Put("1-1.aside-0", header + "undone\n");
-  RecoverCopies(state_dir_, {kNobody}, files_);
+  RecoverMembers(state_dir_, {kNobody}, files_);
   EXPECT_TRUE(Exists("1-1.aside-0"));
-  RecoverCopies(state_dir_, {child.pid()}, files_);
-  EXPECT_TRUE(Exists("1-1"));
+  RecoverMembers(state_dir_, {child.pid()}, files_);
   EXPECT_FALSE(Exists("1-1.aside-0"));
+  EXPECT_TRUE(process->Alive());
+}
+
+TEST_F(RecoveryTest, OneThatIsKeptAndCouldNotSayThatItsProcessIsUndone) {
+  Put("1-1", Header(kNobody, 1, ReadBootId()));
+  RecoverMembers(state_dir_, {kNobody - 1}, files_);
+  EXPECT_TRUE(Exists("1-1"));
+  RecoverMembers(state_dir_, {kNobody}, files_);
+  EXPECT_FALSE(Exists("1-1"));
 }
 
 TEST_F(RecoveryTest, AProcessOfAnotherBoot) {
