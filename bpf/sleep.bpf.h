@@ -33,9 +33,11 @@ static __always_inline __u32 take_bed(__u64 sequence) {
   return NO_BED;
 }
 
-/* False: the daemon has claimed it. */
-static __always_inline bool leave_bed(__u32 bed, __u64 sequence) {
-  return __sync_val_compare_and_swap(&beds[bed & (SB_BEDS - 1)].owner, sequence, 0) == sequence;
+/* `owner`: the sequence, or with SB_BED_CLAIMED. False: the daemon has claimed it, or given it
+ * back.
+ */
+static __always_inline bool leave_bed(__u32 bed, __u64 owner) {
+  return __sync_val_compare_and_swap(&beds[bed & (SB_BEDS - 1)].owner, owner, 0) == owner;
 }
 
 /* The daemon gives a bed back when the delay is over, or at once where it cannot hold the thread.
@@ -61,10 +63,15 @@ struct stop_wait {
   __u64 deadline_ns;
   __u64 ip;
   __u32 bed;
+  bool stops;
 };
 
 static long await_stop_once(__u32 i, struct stop_wait* wait) {
-  if (task_must_go() || !is_claimed(wait->bed, wait->sequence)) return 1;
+  if (!is_claimed(wait->bed, wait->sequence)) return 1;
+  if (task_must_go()) {
+    wait->stops = true;
+    return 1;
+  }
   if (bpf_ktime_get_ns() >= wait->deadline_ns) return 1;
   if ((i & 127) == 127) let_others_run(wait->ip);
   return 0;
@@ -89,7 +96,8 @@ static __always_inline bool sleep_or_spin(struct sb_sleep_request* request, stru
     wait.bed = request->bed;
     wait.deadline_ns = bpf_ktime_get_ns() + SB_BED_PATIENCE_NS;
     bpf_loop(1 << 23, await_stop_once, &wait, 0);
-    if (is_claimed(request->bed, request->sequence)) return true;
+    if (wait.stops) return true;
+    leave_bed(request->bed, request->sequence | SB_BED_CLAIMED);
   }
   if (!spin->aborted) skip(SB_SKIP_NOT_HELD);
   return false;

@@ -12,8 +12,9 @@
  * The thread takes the bed by setting `owner` to its request's sequence, spins on, and gives it
  * back when the delay is over, both by compare-and-swap. The daemon, before it seizes the thread,
  * claims the bed by setting SB_BED_CLAIMED, by compare-and-swap too. From then on the thread leaves
- * the program only to stop where the daemon holds it (at the latest after SB_BED_PATIENCE_NS), and
- * the bed is the daemon's to give back.
+ * the program only to stop where the daemon holds it, and the bed is the daemon's to give back; but
+ * SB_BED_PATIENCE_NS after its delay the thread waits no longer and gives it back itself. Whoever
+ * gives the bed back accounts for the delay.
  */
 #define SB_BEDS 32
 #define SB_BED_CLAIMED (1ull << 63)

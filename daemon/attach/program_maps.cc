@@ -193,10 +193,10 @@ bool Programs::ClaimBed(const sb_sleep_request& request) {
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-void Programs::ReturnBed(const sb_sleep_request& request) {
+bool Programs::ReturnBed(const sb_sleep_request& request) {
   __u64 expected = request.sequence | SB_BED_CLAIMED;
-  __atomic_compare_exchange_n(&impl_->skeleton->bss->beds[request.bed].owner, &expected, 0,
-                              /*weak=*/false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return __atomic_compare_exchange_n(&impl_->skeleton->bss->beds[request.bed].owner, &expected, 0,
+                                     /*weak=*/false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 }  // namespace sbump

@@ -138,7 +138,8 @@ class Programs {
   void ConsumeSleepRequests(const std::function<void(const sb_sleep_request&)>& on_request);
   // True: from here on the thread waits for being stopped, until ReturnBed().
   bool ClaimBed(const sb_sleep_request& request);
-  void ReturnBed(const sb_sleep_request& request);  // once more: nothing
+  // False: it was returned before, here or by the thread, which was done waiting.
+  bool ReturnBed(const sb_sleep_request& request);
 
  private:
   struct Impl;

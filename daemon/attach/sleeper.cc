@@ -180,6 +180,7 @@ class Sleeper::Room : public Sleeper::Sleepers {
     uint64_t due_ns = 0;  // of the timer
     uint64_t pause_ns = kShortestPauseNs;
     bool cut_short = false;
+    bool is_ours = false;  // the delay, to account for
   };
 
   void Watch() {
@@ -194,8 +195,10 @@ class Sleeper::Room : public Sleeper::Sleepers {
 
   void Hold(const sb_sleep_request& request) {
     if (paused_ || !programs_.ClaimBed(request)) return;
-    if (SeizeOf(process_, static_cast<pid_t>(request.tid)) != 0)
-      return programs_.ReturnBed(request);
+    if (SeizeOf(process_, static_cast<pid_t>(request.tid)) != 0) {
+      programs_.ReturnBed(request);
+      return;
+    }
     LookLater(held_.try_emplace(request.sequence, impl_.io(), request).first->second);
   }
 
@@ -249,10 +252,10 @@ class Sleeper::Room : public Sleeper::Sleepers {
     if (state == SeizedThread::State::kStopped && !is_over && !held.cut_short)
       return LookLater(held);
     // Before the thread runs: it may ask for the next delay at once.
-    programs_.ReturnBed(held.request);
+    held.is_ours = programs_.ReturnBed(held.request) || held.is_ours;
     if (state == SeizedThread::State::kStopped) {
       if (!held.thread.Detach()) return LookLater(held);  // killed: its process waits for our look
-      Note(held);
+      if (held.is_ours) Note(held);
     }
     held_.erase(found);
     TellIfEmpty();

@@ -183,6 +183,26 @@ class SleepTest(Case):
         self.assertEqual(self.skips(last, "was a spin"), 20)
         self.assertEqual(last["targets"][0]["delayed_calls"], 20)
 
+    def test_a_daemon_that_comes_too_late(self):
+        """It takes the request in time, and its system call longer than the thread waits: that has spun, and is counted."""
+        for how in ("delay_enter=60000", "delay_enter=60000:error=EPERM"):
+            target = self.start_target(script="steady.py")
+            session = self.attach(target, "--target", "*steady.py:step", "--delay", "20ms", "--mode", "sleep")
+            tracer = self.inject(self.daemon, "ptrace", how)
+            try:
+                times = [target.ask("each", 1)[0] for _ in range(5)]
+                time.sleep(0.3)  # until the last of them is let go
+            finally:
+                tracer.process.terminate()
+                tracer.wait(10)
+            self.assertGreater(min(times), 19.9 * MS)
+            last = self.finish(session, target)
+            [row] = last["targets"]
+            self.assertEqual((row["calls"], row["delayed_calls"]), (5, 5), (how, last["skipped"]))
+            self.assertGreaterEqual(row["injected_delay_ns"], 5 * 20 * MS)
+            self.assertLess(row["injected_delay_ns"], 1.1 * sum(times))
+            self.assertEqual(self.skips(last, "was a spin"), 5)
+
     def test_daemon_killed_in_a_delay(self):
         daemon = self.start_daemon()
         target = self.start_target(script="steady.py")
