@@ -8,8 +8,8 @@ import subprocess
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # Of an interpreter's library: what no test needs, and most of its size.
-LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo",
-                                  "site-packages", "dist-packages", "distutils", "config-3*", "*.opt-[12].pyc")
+LEFT_OUT = ("test", "tests", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "site-packages", "dist-packages",
+            "distutils", "config-3*", "*.opt-[12].pyc")
 ASK = ("import json, sys, sysconfig; "
        "print(json.dumps([sys.executable, sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')]))")
 
@@ -47,13 +47,25 @@ class Image:
             for needed in _libraries(library):
                 self.add_file(needed)
 
+    def add_launched_python(self, launcher, root):
+        """One in a root of its own (tests/lib/debian_roots.sh), of which only `usr` is wanted. Returns as add_python."""
+        for program in ("bash", "mount", "mkdir"):
+            self.add_program("/usr/bin/" + program)
+        self.add_file(launcher)
+        usr = os.path.join(root, "usr")
+        shutil.copytree(usr, str(self.root) + usr, ignore=shutil.ignore_patterns(*LEFT_OUT, "share", "include"), symlinks=True)
+        for link in pathlib.Path(root).iterdir():
+            if link.is_symlink():
+                (self.root / str(link).lstrip("/")).symlink_to(os.readlink(link))
+        return launcher
+
     def add_python(self, path):
         """Returns the path that it has there too."""
         answer = subprocess.run([path, "-I", "-S", "-c", ASK], stdout=subprocess.PIPE, check=True, timeout=60)
         executable, *libraries = json.loads(answer.stdout)
         self.add_program(executable)
         for library in sorted(set(libraries)):
-            self.add_tree(library, ignore=LEFT_OUT)
+            self.add_tree(library, ignore=shutil.ignore_patterns(*LEFT_OUT))
         return executable
 
     def add_tests(self):
@@ -77,13 +89,14 @@ class Image:
 
 
 def build(path, work, sbumpd, sbumpctl, pythons):
-    """Writes the initramfs to `path`. `pythons`: the first one runs the tests."""
+    """Writes the initramfs to `path`. `pythons`: (path, the root that it launches one in, or None); the first runs the tests."""
     image = Image(os.path.join(work, "root"))
     image.add_init(REPO / "tests/kernels/guest/init")
     image.add_program(sbumpd, "/sbump/sbumpd")
     image.add_program(sbumpctl, "/sbump/sbumpctl")
-    image.add_program("/usr/bin/readelf")
-    paths = [image.add_python(python) for python in pythons]
+    for program in ("readelf", "unshare"):
+        image.add_program("/usr/bin/" + program)
+    paths = [image.add_launched_python(python, root) if root else image.add_python(python) for python, root in pythons]
     image.add_tests()
     (image.root / "sbump/pythons").write_text(":".join(paths))
     image.write(path)

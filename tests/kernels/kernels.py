@@ -160,24 +160,22 @@ def markdown(runs):
     return "\n".join(lines) + "\n"
 
 
-def is_in_a_root(python):
-    """Its files are elsewhere than it says, and are not copied."""
-    answer = subprocess.run([python.path, "-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE,
-                            timeout=20, check=True)
-    prefix = os.path.realpath(answer.stdout.decode().strip())
-    return not os.path.realpath(python.elf).startswith(prefix + "/")
+def root_of(python):
+    """The root that the interpreter is launched in, or None where it is this machine's."""
+    root = os.path.realpath(python.elf).removesuffix("/usr/bin/python3.%d" % python.version[1])
+    return root if root and os.path.isdir(root) else None
 
 
 def chosen_pythons(named):
-    """One for each way of arming, the one that runs the tests first."""
+    """(path, root), the one that runs the tests first: what is named, else one for each way of arming, and 3.14."""
     if not os.path.exists(OWN_PYTHON):
         sys.exit("%s runs the tests in the machine, and is not here (Debian 12 has it)" % OWN_PYTHON)
+    found = {one.path: one for one in interpreters.find() if one.supported}
     by_mechanism = {}
-    for one in interpreters.find():
-        if one.supported and not is_in_a_root(one):
-            by_mechanism.setdefault(max(one.version[1], 10), one.path)
-    found = named or [path for minor, path in sorted(by_mechanism.items()) if minor != 11]
-    return [OWN_PYTHON] + [path for path in found if path != OWN_PYTHON]
+    for path, one in found.items():
+        by_mechanism.setdefault(max(one.version[1], 10), path)
+    chosen = named or [path for minor, path in sorted(by_mechanism.items()) if minor != 11]
+    return [(OWN_PYTHON, None)] + [(path, root_of(found[path])) for path in chosen if path != OWN_PYTHON]
 
 
 def parse_arguments():
