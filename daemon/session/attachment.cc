@@ -120,7 +120,11 @@ absl::Status Attachment::Study() {
     SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, *environment_.files));
     warnings_ = WarningsOf(interpreter_);
   }
-  return natives_.Resolve(rules_.natives);
+  const uint64_t begun_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  SB_RETURN_IF_ERROR(natives_.Resolve(rules_.natives));
+  if (environment_.native_search_ns != nullptr)
+    *environment_.native_search_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+  return absl::OkStatus();
 }
 
 absl::Status Attachment::LoadPrograms() {

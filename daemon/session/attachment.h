@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -54,6 +55,9 @@ struct SessionEnvironment {
   Sleeper* sleeper = nullptr;
   ProcessEvents* process_events = nullptr;
   ProgramReserve* program_reserve = nullptr;  // the session's own, where others may join it
+  // The session's own, where others may join it: the processor time that it took of late to find
+  // its native functions in a process.
+  std::atomic<uint64_t>* native_search_ns = nullptr;
   ProcessSeats* process_seats = nullptr;      // where all sessions together are limited
   std::string state_dir;
   TrapCosts trap_costs;

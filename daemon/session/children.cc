@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMostProcessesEver = 1024;
 // A process that was just forked stops within microseconds, or is not waited for.
 constexpr uint64_t kPatienceWithNewbornNs = 20'000'000;
+// Of processor time, to find native functions while one is held.
+constexpr uint64_t kQuickSearchNs = 20'000'000;
 
 }  // namespace
 
@@ -47,11 +49,17 @@ void Session::UnfollowChildren() {
   if (follower_) environment_.process_events->RemoveFollower(*follower_);
 }
 
+// Native functions need no stop, and may take long to find.
+bool Session::AttachesQuickly() const {
+  if (spec_.rules.natives->empty()) return true;
+  const uint64_t search_ns = native_search_ns_;
+  return spec_.rules.TakesPython() && search_ns != 0 && search_ns <= kQuickSearchNs;
+}
+
 // On the thread that hears of it first: each hop to another one would let a newborn run on.
 void Session::HearOf(const ProcessEvent& event) {
-  // Native functions need no stop, and may take long to find.
   const bool holds = event.kind == ProcessEvent::Kind::kForked && !event.shares_memory &&
-                     takes_newborns_ && newborns_ < room_ && spec_.rules.natives->empty();
+                     takes_newborns_ && newborns_ < room_ && AttachesQuickly();
   if (!holds) {
     Post([this, event] { OnProcessEvent(event, {}); });
     return;

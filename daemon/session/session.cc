@@ -26,8 +26,10 @@ constexpr uint64_t kTickNs = 50'000'000;
 // A process that does not answer (it is in a stop) holds nobody's figures up for longer.
 constexpr auto kLongestRefresh = std::chrono::milliseconds(500);
 
-SessionEnvironment WithReserve(SessionEnvironment environment, ProgramReserve* reserve) {
+SessionEnvironment WithOwn(SessionEnvironment environment, ProgramReserve* reserve,
+                           std::atomic<uint64_t>* native_search_ns) {
   environment.program_reserve = reserve;
+  environment.native_search_ns = native_search_ns;
   return environment;
 }
 
@@ -43,8 +45,8 @@ struct Session::Loop {
 Session::Session(std::string id, AttachSpec spec, SessionEnvironment environment)
     : id_(std::move(id)),
       spec_(std::move(spec)),
-      environment_(
-          WithReserve(std::move(environment), spec_.children ? &program_reserve_ : nullptr)),
+      environment_(WithOwn(std::move(environment), spec_.children ? &program_reserve_ : nullptr,
+                           &native_search_ns_)),
       started_unix_ns_(UnixNs()),
       started_ns_(MonotonicNs()),
       window_(std::make_shared<DelayWindow>(spec_.start_ns, spec_.duration_ns,

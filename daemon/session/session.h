@@ -117,6 +117,7 @@ class Session {
   absl::Status FollowChildren();
   void UnfollowChildren();
   void HearOf(const ProcessEvent& event);
+  bool AttachesQuickly() const;
   void OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held);
   size_t Room() const;
   void AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
@@ -131,7 +132,8 @@ class Session {
 
   const std::string id_;
   const AttachSpec spec_;
-  ProgramReserve program_reserve_;  // with spec_.children
+  ProgramReserve program_reserve_;              // with spec_.children
+  std::atomic<uint64_t> native_search_ns_ = 0;  // 0: not known yet
   const SessionEnvironment environment_;
   const uint64_t started_unix_ns_;
   const uint64_t started_ns_;

@@ -64,10 +64,20 @@ class ChildrenTest(FamilyCase):
 
     @each_interpreter
     def test_workers_that_call_at_once(self, python):
+        self.try_eager_workers(python)
+
+    @each_mechanism
+    def test_workers_that_call_native_functions_at_once(self, python):
+        """What is found quickly keeps nobody from being held."""
+        last, said = self.try_eager_workers(python, "--native", "libc.so.6:getppid")
+        counted = {row["pid"]: row["calls"] for row in last["targets"] if row["qualname"] == "getppid"}
+        self.assertEqual({pid: counted[pid] for pid in said}, dict.fromkeys(said, 100))
+
+    def try_eager_workers(self, python, *natives):
         """What is said of when they were held is true; and most are held before their first call."""
         target = self.start_target(python, "workers.py")
         target.ask("work", 3000)
-        session = self.follow(target)
+        session = self.follow(target, *natives)
         pids = [target.ask("hire", "fork eagerly", 1)[0] for _ in range(8)]
         self.wait_members(session, pids)
         made = {int(pid): calls - 3000 for pid, (_, calls) in target.ask("order", 0).items()}
@@ -84,6 +94,7 @@ class ChildrenTest(FamilyCase):
         self.assert_all_clean(target, pids)
         self.assertEqual(target.ask("dismiss"), [0] * len(pids))
         self.assert_ends_well(target)
+        return last, said
 
     @each_mechanism
     def test_executed_workers(self, python):
