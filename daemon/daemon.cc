@@ -236,13 +236,15 @@ int RunDaemon(const DaemonOptions& options) {
   WalkTurn walk_turn;
   ProcessEvents process_events;
   Sleeper sleeper;
-  ProcessSeats process_seats;
+  Quota processes(kMostProcesses);
+  Quota clean_links(kMostCleanLinks);
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,
                       .link_keeper = keeper->get(),
                       .sleeper = &sleeper,
                       .process_events = &process_events,
-                      .process_seats = &process_seats,
+                      .processes = &processes,
+                      .clean_links = &clean_links,
                       .state_dir = options.state_dir,
                       .trap_costs = trap_costs});
   Connections connections;

@@ -245,5 +245,6 @@ uint32_t Programs::CloseLinks(const std::vector<uint64_t>& links) {
 }
 
 size_t Programs::link_count() const { return impl_->links.size(); }
+bool Programs::closes_quickly() const { return impl_->set.closes_quickly; }
 
 }  // namespace sbump

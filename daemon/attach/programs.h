@@ -82,6 +82,7 @@ class Programs {
   // Some of them, while the others stay.
   uint32_t CloseLinks(const std::vector<uint64_t>& links);
   size_t link_count() const;
+  bool closes_quickly() const;  // as it was loaded
 
   // Mapped memory shared with the programs.
   sb_control& control();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/attach/probe_text.h"
+#include "daemon/attach/uprobe_link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/process/image_random.h"
@@ -136,7 +137,7 @@ absl::Status Attachment::LoadPrograms() {
   const ProgramSet set = {.python = HasPython(),
                           .native = !rules_.natives->empty(),
                           .one_of_several = !spec_.OneProcess(),
-                          .closes_quickly = spec_.children || spec_.many_processes};
+                          .closes_quickly = ClosesQuickly()};
   SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr
                                      ? Programs::Load(config, set)
                                      : environment_.program_reserve->Take(config, set));
@@ -150,6 +151,21 @@ absl::Status Attachment::LoadPrograms() {
   programs_->ReserveSlotsMeanwhile(RowsWithSpare());
   programs_->control().opcache_limit = kOpcacheLimit;
   return absl::OkStatus();
+}
+
+// Where links are to be closed side by side. Elsewhere what the process forks is left clean.
+bool Attachment::ClosesQuickly() {
+  if (spec_.children || spec_.many_processes) return true;
+  if (environment_.clean_links == nullptr) return false;
+  const size_t links =
+      (HasPython() ? 1 : 0) + (rules_.natives->empty() ? 0 : NativePart::kMostCleanSites);
+  clean_links_ = environment_.clean_links->Take(links);
+  if (!clean_links_ && UprobeMultiWorks()) {
+    warnings_.push_back(StrCat("sbumpd has so many sessions that a process that pid ",
+                               process_.pid(),
+                               " forks meanwhile pays for their probes too, until the end"));
+  }
+  return !clean_links_;
 }
 
 // What runs after an exec is nobody's until it has been authorised: the programs leave it alone.

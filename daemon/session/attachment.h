@@ -38,7 +38,7 @@
 #include "daemon/session/inventory.h"
 #include "daemon/session/name_filter.h"
 #include "daemon/session/native_part.h"
-#include "daemon/session/process_seats.h"
+#include "daemon/session/quota.h"
 #include "daemon/session/stopped_walk.h"
 #include "daemon/session/walk_turn.h"
 #include "daemon/stats/histogram.h"
@@ -58,7 +58,9 @@ struct SessionEnvironment {
   // The session's own, where others may join it: the processor time that it took of late to find
   // its native functions in a process.
   std::atomic<uint64_t>* native_search_ns = nullptr;
-  ProcessSeats* process_seats = nullptr;      // where all sessions together are limited
+  // Where all sessions together are limited. Null: not at all.
+  Quota* processes = nullptr;
+  Quota* clean_links = nullptr;
   std::string state_dir;
   TrapCosts trap_costs;
 };
@@ -119,6 +121,7 @@ class Attachment {
   bool HasPython() const { return interpreter_.file != nullptr; }
   absl::Status Study();
   absl::Status LoadPrograms();
+  bool ClosesQuickly();
   absl::Status NoteImage();
   absl::Status ActivatePython(const std::function<void()>& then);
   absl::Status MakeJournal();
@@ -219,6 +222,7 @@ class Attachment {
   Interpreter interpreter_;  // of a session with Python targets
   std::optional<Journal> journal_;
   Inventory inventory_;
+  std::optional<Quota::Share> clean_links_;
   // Links die before the memory that their programs are told about: declared late, destroyed early.
   std::unique_ptr<Programs> programs_;
   std::unique_ptr<Sleeper::Sleepers> sleepers_;  // kSleep

@@ -22,10 +22,6 @@ namespace {
 
 static_assert(kMaxNativeTargets == SB_NATIVE_SITES);
 
-// So many probes leave forked children clean, at the price of some 90 ms each at the end; more
-// share the kernel's quicker kind of link (uprobe_link.h).
-constexpr size_t kMostCleanSites = 4;
-
 }  // namespace
 
 // ---- Changing the targets ----
@@ -65,9 +61,9 @@ absl::Status NativePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& 
 }
 
 absl::Status NativePart::OpenMissing(Programs& programs, LinkKeeper& keeper, Journal& journal) {
-  const ProgramKind kind = next_.targets.size() > kMostCleanSites && UprobeMultiWorks()
-                               ? ProgramKind::kNativeHitMulti
-                               : ProgramKind::kNativeHit;
+  const bool closes_quickly = programs.closes_quickly() || next_.targets.size() > kMostCleanSites;
+  const ProgramKind kind =
+      closes_quickly && UprobeMultiWorks() ? ProgramKind::kNativeHitMulti : ProgramKind::kNativeHit;
   std::vector<ProbePoint> points;
   std::vector<const NativeTarget*> missing;
   std::vector<PlacedProbe> probes;

@@ -84,11 +84,10 @@ ProcessSession::~ProcessSession() {
 
 void ProcessSession::Start(Listener listener) {
   listener_ = std::move(listener);
-  ProcessSeats* const seats = environment_.process_seats;
-  has_seat_ = seats != nullptr && seats->Take();
-  if (seats != nullptr && !has_seat_) {
+  Quota* const processes = environment_.processes;
+  if (processes != nullptr && !(seat_ = processes->Take())) {
     return End(absl::ResourceExhaustedError(
-        StrCat("pid ", pid(), ": sbumpd is on ", seats->most(),
+        StrCat("pid ", pid(), ": sbumpd is on ", processes->most(),
                " processes already, the most it takes: end other sessions")));
   }
   try {
@@ -187,7 +186,7 @@ void ProcessSession::End(const absl::Status& status) {
   attachment_.reset();
   held_.reset();  // where it ended before it came to that
   loop_.reset();
-  if (has_seat_) environment_.process_seats->GiveBack();
+  seat_.reset();
   listener_.on_end(status);
 }
 

@@ -96,7 +96,7 @@ class ProcessSession {
   const bool opens_window_;
   const uint64_t started_ns_;
   Listener listener_;
-  bool has_seat_ = false;
+  std::optional<Quota::Share> seat_;
 
   // The process's thread only.
   std::unique_ptr<Attachment> attachment_;

@@ -44,9 +44,9 @@ TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
 }
 
 TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
-  ProcessSeats seats(1);
+  Quota seats(1);
   const auto end_of_one = [&seats] {
-    ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {.process_seats = &seats},
+    ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {.processes = &seats},
                            std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
     std::promise<absl::Status> ended;
     process.Start({.on_progress = [] {},
@@ -56,7 +56,8 @@ TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
   };
   EXPECT_FALSE(absl::IsResourceExhausted(end_of_one()));
   EXPECT_FALSE(absl::IsResourceExhausted(end_of_one()));  // the seat was given back
-  ASSERT_TRUE(seats.Take());
+  const auto last = seats.Take();
+  ASSERT_TRUE(last);
   const absl::Status refused = end_of_one();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("sbumpd is on 1 processes already"));
