@@ -8,11 +8,13 @@ import urllib.parse
 import urllib.request
 
 from harness import costs, traces
-from harness.case import Case, main
+from harness.case import main
 from harness.child import Child
 from harness.daemon import clean_environment
+from harness.guarded import Guarded
+from harness.users import ALICE
 
-BAD_START, BAD_ARGUMENTS = 1, 2
+BAD_START, BAD_ARGUMENTS, PERMISSION = 1, 2, 6
 STEP = ("--target", "*steady.py:step")
 
 
@@ -26,15 +28,14 @@ def get(url):
         return answer.read().decode()
 
 
-class MetricsTest(Case):
-    @classmethod
-    def setUpClass(cls):
-        pass  # each test has its own daemon
-
-    def start(self, *options):
+class MetricsTest(Guarded):
+    def start_measured(self):
+        """With somebody whom it refuses to attach."""
         self.address = "127.0.0.1:%d" % free_port()
-        self.daemon = self.start_daemon(options=["--metrics", self.address, *options])
-        return self.daemon
+        return self.start("callers:\n  - {user: %d, role: viewer}\n" % ALICE, "--metrics", self.address)
+
+    def be_refused(self):
+        self.assert_refused(self.ctl_as(ALICE, "attach", "--pid", 1, *STEP), PERMISSION, "is a viewer")
 
     def scrape(self):
         text = get("http://%s/metrics" % self.address)
@@ -46,19 +47,21 @@ class MetricsTest(Case):
         return text, samples
 
     def test_promtool_finds_nothing_to_say(self):
-        self.start()
+        self.start_measured()
         target = self.start_target(script="steady.py")
         session = self.attach(target, *STEP, "--delay", "10us")
         target.ask("call", "step", 100)
         session.finish()
         self.daemon.ctl("attach", "--pid", "1", *STEP)  # fails: an end of another kind
-        text, _ = self.scrape()
+        self.be_refused()
+        text, samples = self.scrape()
+        self.assertEqual(samples['sbump_refusals_total{reason="role"}'], 1)
         ended = subprocess.run(["/usr/bin/promtool", "check", "metrics"], input=text.encode(), capture_output=True)
         self.assertEqual((ended.returncode, ended.stdout + ended.stderr), (0, b""))
         self.assert_ends_well(target)
 
     def test_the_numbers_are_those_of_the_session(self):
-        daemon = self.start()
+        daemon = self.start_measured()
         _, before = self.scrape()
         self.assertEqual((before["sbump_sessions"], before["sbump_hits_total"], before["sbump_attaches_total"]), (0, 0, 0))
         target = self.start_target(script="steady.py")
@@ -95,10 +98,11 @@ class MetricsTest(Case):
         self.assert_ends_well(target)
 
     def test_a_real_prometheus(self):
-        self.start()
+        self.start_measured()
         target = self.start_target(script="steady.py")
         session = self.attach(target, *STEP, "--interval", "50ms")
         target.ask("call", "step", 321)
+        self.be_refused()
         config = self.write("prometheus.yml", "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n"
                             "  - {job_name: sbump, static_configs: [{targets: ['%s']}]}\n" % self.address)
         port = free_port()
@@ -116,6 +120,7 @@ class MetricsTest(Case):
             return float(results[0]["value"][1]) if results else None
         self.eventually(lambda: query("sbump_hits_total") == 321, 40, "the hits in Prometheus")
         self.assertEqual((query("up"), query("sbump_sessions")), (1, 1))
+        self.assertEqual(query('sbump_refusals_total{reason="role"}'), 1)
         self.assertIsNotNone(query("process_resident_memory_bytes"))
         session.finish()
         self.assert_ends_well(target)

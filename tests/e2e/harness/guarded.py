@@ -18,12 +18,11 @@ class Guarded(Case):
     def setUpClass(cls):
         pass  # each test has its own
 
-    def start(self, policy, **options):
+    def start(self, policy, *options):
         self.policy = self.write("policy.yaml", policy)
         self.audit = self.scratch + "/audit.jsonl"
         os.chmod(self.policy, 0o600)
-        self.daemon = self.start_daemon(
-            options=["--policy", self.policy, "--audit-log", self.audit], **options)
+        self.daemon = self.start_daemon(options=["--policy", self.policy, "--audit-log", self.audit, *options])
         self.client = open_to_users(self.daemon.directory)
         os.chmod(self.daemon.socket, 0o666)  # the policy alone decides here
         return self.daemon
