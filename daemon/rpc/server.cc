@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 32 << 20;
 // What all requests on their way may take together: gRPC reads a message before anybody can ask
-// who sends it. Above it, it reads more slowly.
+// who sends it. Above it, it reads more slowly, and cancels calls: any.
 constexpr size_t kMaxBufferBytes = 256 << 20;
 constexpr int kMaxCallsOfConnection = 64;
 // Clients ask each 10 s whether the daemon is still there (client/channel.cc); one that asked more
