@@ -59,32 +59,38 @@ class EmbeddingTest(Case):
         self.assert_ends_well(target)
 
 
-class SeveralTest(Case):
-    def setUp(self):
-        super().setUp()
-        self.pair = [python for python in interpreters.supported() if python.library and not python.root][-2:]
-        if len(self.pair) < 2:
-            self.skipTest("two different libpythons are needed")
+def libraries_of_this_machine():
+    return [python for python in interpreters.supported() if python.library and not python.root]
 
-    def start_both(self, second_home):
-        first, second = self.pair
+
+def beside_the_newest_library(method):
+    """The newest but one: the newest is in the same process."""
+    method.pythons = lambda: libraries_of_this_machine()[-2:-1]
+    return method
+
+
+class SeveralTest(Case):
+    def start_both(self, first, second, second_home):
         target = embedding.Embedded(embedding.build(self.scratch), "calls.py",
                                     [(first.library, first.prefix), (second.library, second_home)])
         self.addCleanup(target.kill)
         return target
 
-    def test_two_that_run_are_refused(self):
-        target = self.start_both(self.pair[1].prefix)
+    @beside_the_newest_library
+    def test_two_that_run_are_refused(self, python):
+        newest = libraries_of_this_machine()[-1]
+        target = self.start_both(python, newest, newest.prefix)
         for command in ("attach", "match"):
             answer = self.daemon.ctl(command, "--pid", target.pid, "--target", "*:*")
-            self.assert_refused(answer, UNSUPPORTED, target.pid, *(python.library for python in self.pair),
-                                "--native")
+            self.assert_refused(answer, UNSUPPORTED, target.pid, python.library, newest.library, "--native")
         self.assertEqual(traces.changed_text(target.pid), [])
         self.assertEqual(self.daemon.journals(), [])
         self.assert_ends_well(target)
 
-    def test_one_that_was_never_started_is_passed_over_aloud(self):
-        target = self.start_both(embedding.NOT_STARTED)
+    @beside_the_newest_library
+    def test_one_that_was_never_started_is_passed_over_aloud(self, python):
+        newest = libraries_of_this_machine()[-1]
+        target = self.start_both(python, newest, embedding.NOT_STARTED)
         answer = target.ask("run", 20, 2)
         target.ask("take_counts")
         session = self.attach(target, "--target", "*/calls.py:*")
@@ -94,7 +100,7 @@ class SeveralTest(Case):
         calls = calls_by_name(last, target.file)
         self.assertEqual({name: calls.get(name, 0) for name in own}, own)
         warnings = " ".join(sum((update.get("warnings", []) for update in session.updates), []))
-        self.assertIn(self.pair[1].library, warnings)
+        self.assertIn(newest.library, warnings)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)

@@ -107,6 +107,13 @@ class SupportTableTest(unittest.TestCase):
         rows = [line.split(" | ")[1] for line in support_table.table(run) if line.startswith("| in containers")]
         self.assertEqual(rows, ["1 of 1 |", "1 of 1 |", "0 of 1 |", "1 of 1 |"])
 
+    def test_one_libpython_and_several(self):
+        run = seen(("embedding_test", "EmbeddingTest.test_a_on_3_8_18"),
+                   ("embedding_test", "EmbeddingTest.test_b_on_3_8_18"),
+                   ("embedding_test", "SeveralTest.test_a_on_3_8_18"))
+        self.assertEqual(list(support_table.table(run))[4:], ["| embedded in another program | 2 of 2 |",
+                                                              "| several libpythons in a process | 1 of 1 |"])
+
     def test_interpreters_of_cases(self):
         self.assertEqual(support_table.titles(["counts_on_3_12_1", "fork_on_3_12_1", "doctor", "fork_on_3_8_18",
                                                "counts_on_3_11_2_debian"]), ["3.8.18", "3.11.2 D", "3.12.1"])
