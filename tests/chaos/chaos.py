@@ -1,5 +1,6 @@
 """Random trouble and kill points on each interpreter; see tests/chaos/run."""
 import argparse
+import collections
 import functools
 import multiprocessing
 import pathlib
@@ -15,6 +16,7 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 
 from harness import interpreters  # noqa: E402
 from harness.child import dies_with_parent  # noqa: E402
+import phases  # noqa: E402
 import report  # noqa: E402
 from kill_points import KillPoints  # noqa: E402
 from ledger import Ledger  # noqa: E402
@@ -49,7 +51,8 @@ def pythons(paths, jit):
 class Trial:
     """One interpreter. A world in which something was found is left, and another made."""
 
-    def __init__(self, python, seed, jit):
+    def __init__(self, python, turn, seed, jit):
+        self.turn = turn  # its phases, in the order in which it gets to them
         self.ledger = Ledger(python, seed)
         # Should it crash, it says where.
         self.environment = {"PYTHONFAULTHANDLER": "1", **({"PYTHON_JIT": "1"} if jit else {})}
@@ -70,7 +73,7 @@ class Trial:
     def _kill(self, kill_points, deadline):
         left = kill_points - sum(self.ledger.kills.values())
         if left > 0:
-            KillPoints(self.world, self.chance, self.ledger).run(left, deadline)
+            KillPoints(self.world, self.turn, self.chance, self.ledger).run(left, deadline)
 
     def _in_worlds(self, work, end):
         """Until it comes to its end without a finding."""
@@ -98,7 +101,7 @@ def trials(chosen, options, seed):
     seconds = 60 * options.minutes / -(-len(chosen) // options.jobs)
     one = functools.partial(try_one, seed=seed, jit=options.jit, kill_points=options.kill_points, seconds=seconds)
     with multiprocessing.get_context("fork").Pool(options.jobs, begin_worker) as workers:
-        yield from workers.imap(one, chosen)
+        yield from workers.imap(one, zip(chosen, phases.turns([python.version for python in chosen])))
 
 
 def begin_worker():
@@ -108,8 +111,16 @@ def begin_worker():
     dies_with_parent(signal.SIGTERM)()
 
 
-def try_one(python, seed, jit, kill_points, seconds):
-    return Trial(python, seed, jit).run(kill_points, seconds)
+def try_one(python_and_turn, seed, jit, kill_points, seconds):
+    return Trial(*python_and_turn, seed, jit).run(kill_points, seconds)
+
+
+def phases_without_kill(ledgers, kill_points):
+    """Where so many were asked for that each phase has one on each interpreter."""
+    if kill_points < len(phases.PHASES):
+        return []
+    kills = sum((ledger.kills for ledger in ledgers), collections.Counter())
+    return phases.without_kill([ledger.python.version for ledger in ledgers], kills)
 
 
 def main():
@@ -130,8 +141,11 @@ def main():
     too_few = [ledger.python.name for ledger in ledgers if sum(ledger.kills.values()) < wanted]
     if too_few:
         print("fewer than %d kill points: %s; give it more --minutes" % (wanted, ", ".join(too_few)))
+    left_out = phases_without_kill(ledgers, options.kill_points)
+    if left_out:
+        print("killed nowhere in phase %s; give it more --minutes" % ", ".join(left_out))
     print("harm found: %d" % harm)
-    sys.exit(1 if harm or too_few else 0)
+    sys.exit(1 if harm or too_few or left_out else 0)
 
 
 if __name__ == "__main__":

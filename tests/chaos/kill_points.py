@@ -14,20 +14,16 @@ from harness.daemon import Daemon
 from judge import Judge
 from world import KINDS, SECONDS, kill
 
-PHASES = ["attach", "walk", "bump", "arm", "hold", "hit", "disarm", "restart"]
 BEGINS_IN = {"attach": "attach", "walk": "attach", "bump": "attach", "arm": "attach", "hold": "hold",
              "disarm": "disarm", "restart": "restart"}
 TURMOIL_SECONDS = 0.4
 STRACE = "/usr/bin/strace"
 
 
-def phases_of(python):
-    return [phase for phase in PHASES if phase != "bump" or python.version >= (3, 12)]
-
-
 class KillPoints:
-    def __init__(self, world, chance, ledger):
+    def __init__(self, world, phases, chance, ledger):
         self.world = world
+        self.phases = phases  # in the order in which they are gone through
         self.chance = chance
         self.ledger = ledger
         self.log = world.directory + "/strace"
@@ -38,10 +34,10 @@ class KillPoints:
 
     def run(self, count, deadline):
         """So many for the version, phases and kinds of session in turns: where time is short each has had its part."""
-        phases, kinds = phases_of(self.world.python), list(KINDS)
-        each = -(-count // len(phases))
+        kinds = list(KINDS)
+        each = -(-count // len(self.phases))
         for i in range(each):
-            for turn, phase in enumerate(phases, i):
+            for turn, phase in enumerate(self.phases, i):
                 if time.monotonic() > deadline or self.ledger.needs_new_world:
                     return
                 self.kind = kinds[turn % len(kinds)]

@@ -3,7 +3,7 @@ import datetime
 import os
 import platform
 
-from kill_points import PHASES
+from phases import PHASES
 from world import KINDS
 
 
