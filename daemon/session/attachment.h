@@ -61,6 +61,8 @@ struct SessionEnvironment {
   // Where all sessions together are limited. Null: not at all.
   Quota* processes = nullptr;
   Quota* clean_links = nullptr;
+  // Of one session, with those that have ended: each leaves its last figures in it.
+  size_t most_processes_ever = 1024;
   std::string state_dir;
   TrapCosts trap_costs;
 };

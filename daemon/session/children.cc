@@ -11,8 +11,6 @@
 namespace sbump {
 namespace {
 
-// Each leaves its last figures in the session.
-constexpr size_t kMostProcessesEver = 1024;
 // A process that was just forked stops within microseconds, or is not waited for.
 constexpr uint64_t kPatienceWithNewbornNs = 20'000'000;
 // Of processor time, to find native functions while one is held.
@@ -140,12 +138,13 @@ size_t Session::Room() const {
     return member.state != SessionState::kEnded && !member.has_successor;
   });
   return std::min(free(spec_.max_processes, static_cast<size_t>(live)),
-                  free(kMostProcessesEver, members_.size()));
+                  free(environment_.most_processes_ever, members_.size()));
 }
 
 void Session::AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held) {
   if (Room() != 0) return Add(std::move(origin), std::move(held));
-  ++(members_.size() < kMostProcessesEver ? left_out_.beyond_most : left_out_.beyond_ever);
+  ++(members_.size() < environment_.most_processes_ever ? left_out_.beyond_most
+                                                        : left_out_.beyond_ever);
 }
 
 // Whether a process that never became active is left out of the session, which goes on without it.
@@ -189,7 +188,7 @@ void Session::DescribeChildren(SessionSnapshot& snapshot) const {
   add("processes that ended before they could be attached", left_out_.ended_early);
   add(StrCat("processes beyond the most (", spec_.max_processes, " at once)"),
       left_out_.beyond_most);
-  add(StrCat("processes after the first ", kMostProcessesEver, " of the session"),
+  add(StrCat("processes after the first ", environment_.most_processes_ever, " of the session"),
       left_out_.beyond_ever);
   if (follower_)
     add("forks or execs that were not told",
