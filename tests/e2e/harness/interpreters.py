@@ -98,11 +98,9 @@ def unsupported():
 
 @functools.lru_cache(maxsize=None)
 def one_per_mechanism():
-    """One interpreter for each way of arming. 3.13 bumps the version in two places; from 3.14 on the site is another."""
-    chosen = {}
-    for python in supported():
-        chosen[15 if python.version[1] == 14 else max(python.version[1], 10)] = python
-    return list(chosen.values())
+    """One interpreter for each way of arming. 3.13 bumps the version in two places; from 3.14 on the site is another,
+    and 3.15 has other opcodes and inline caches than 3.14."""
+    return list({max(python.version[1], 10): python for python in supported()}.values())
 
 
 def any_supported():
