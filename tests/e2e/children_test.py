@@ -5,7 +5,7 @@ import subprocess
 import time
 
 from harness.case import each_interpreter, each_mechanism, main
-from harness.family import JOINED, FamilyCase
+from harness.family import FamilyCase
 from harness.session import calls_by_name
 
 N = 200
@@ -39,7 +39,8 @@ class ChildrenTest(FamilyCase):
         session = self.follow(target, "--delay", "20us")
         self.wait_members(session, [target.pid, *old])
         new = target.ask("hire", kind, 3)
-        self.wait_members(session, new, "executed" if "exec" in kind else "forked")
+        how = "executed" if "exec" in kind else "forked"
+        self.wait_members(session, new, how)
         before = {int(pid): calls for pid, (_, calls) in target.ask("order", 0).items()}
         answers = target.ask("order", N)
         self.assertEqual({answer for answer, _ in answers.values()}, {ANSWER})
@@ -47,8 +48,7 @@ class ChildrenTest(FamilyCase):
         self.assert_calls(last, {int(pid): calls - before[int(pid)] for pid, (_, calls) in answers.items()})
         members = self.members(last)
         self.assertEqual({members[pid]["joined"] for pid in old}, {""})
-        for pid in new:
-            self.assertRegex(members[pid]["joined"], JOINED)
+        self.assert_joined(members, new, how)
         for pid in [*old, *new]:
             self.assertGreaterEqual(members[pid]["injected_delay_ns"], N * 20 * US)
         self.assertEqual(sum(one["calls"] for one in last["patterns"]), N * 5)

@@ -5,7 +5,7 @@ import signal
 import socket
 
 from harness.case import each_mechanism, main
-from harness.family import JOINED, FamilyCase
+from harness.family import FamilyCase
 
 N = 200
 ANSWER = N * (N + 1) // 2
@@ -56,8 +56,7 @@ class PreforkTest(FamilyCase):
         members = self.members(last)
         self.assertEqual(set(members), {server.pid, *old, *new})
         self.assertEqual({members[pid]["joined"] for pid in [server.pid, *old]}, {""})
-        for pid in new:
-            self.assertRegex(members[pid]["joined"], JOINED)
+        self.assert_joined(members, new, "forked")
         self.assertEqual({pid: one["end"]["reason"] for pid, one in members.items()},
                          {pid: "target exited" if pid in ended else "detached" for pid in members})
         for pid, one in members.items():
