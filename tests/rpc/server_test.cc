@@ -110,7 +110,7 @@ TEST(RpcServer, LargeRequestsAtOnceAreBoundedTogether) {
   }
   const uint64_t grown_mb = (PeakMemoryBytes() - before) >> 20;
   printf("%zu requests of 30 MB: %zu MB at most\n", kCalls, grown_mb);
-  EXPECT_LT(grown_mb, 1000u);  // 256, and what is made of them; all together have 1,920
+  EXPECT_LT(grown_mb, 1600u);  // 256, and what is made of them; all together have 1,920, twice
   // Serves on, once the last of it is freed.
   calls.clear();
   EXPECT_TRUE(
