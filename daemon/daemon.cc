@@ -30,7 +30,7 @@
 #include "daemon/process/target_process.h"
 #include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
-#include "daemon/rpc/server.h"
+#include "daemon/rpc/servers.h"
 #include "daemon/rpc/service.h"
 #include "daemon/session/recovery.h"
 #include "daemon/session/session_table.h"
@@ -248,9 +248,10 @@ int RunDaemon(const DaemonOptions& options) {
                       .state_dir = options.state_dir,
                       .trap_costs = trap_costs});
   Connections connections;
-  ControlService service(table, control, blocking, connections, **gate);
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(&service);
-  if (!server.ok()) return CannotStart(server.status());
+  absl::StatusOr<std::unique_ptr<RpcServers>> servers = RpcServers::Start([&] {
+    return std::make_unique<ControlService>(table, control, blocking, connections, **gate);
+  });
+  if (!servers.ok()) return CannotStart(servers.status());
   std::unique_ptr<Exporter> exporter;
   if (!options.metrics.empty()) {
     absl::StatusOr<std::unique_ptr<Exporter>> started =
@@ -266,7 +267,9 @@ int RunDaemon(const DaemonOptions& options) {
   boost::asio::signal_set hangups(control.io(), SIGHUP);
   absl::StatusOr<std::unique_ptr<FrontDoor>> door = FrontDoor::Open(
       options.front, connections,
-      [&server](Fd connection) { (*server)->HandOver(std::move(connection)); },
+      [&](Fd connection, const Caller& caller) {
+        (*servers)->HandOver(std::move(connection), (*gate)->RoleOf(caller));
+      },
       [&meters] { ++meters.tls_failures; });
   if (!door.ok()) return CannotStart(door.status());
   Reloader reloader(control, hangups, **gate, **door);
@@ -288,7 +291,7 @@ int RunDaemon(const DaemonOptions& options) {
       // What was kept for processes that these sessions were on.
       blocking.Within(kLastRecovery, [&] { RetryRecovery(options.state_dir, files); });
       blocking.GiveUpAll();
-      (*server)->Stop();
+      (*servers)->Stop();
       (*door)->Close();
       control.Post([&] { control.io().stop(); });
     });

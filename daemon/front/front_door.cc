@@ -114,7 +114,7 @@ class Door : public FrontDoor {
         remote_.push_back(std::make_unique<TlsListener>(
             io_, std::move(acceptor),
             [this](std::unique_ptr<OuterStream> outer, Caller caller) {
-              Admit(std::move(outer), std::move(caller));
+              Admit(std::move(outer), caller);
             },
             [this](const std::string& from, const std::string& why) { TlsFailed(from, why); }));
       } catch (const boost::system::system_error& error) {
@@ -160,12 +160,11 @@ class Door : public FrontDoor {
   void LetIn(stream_protocol::socket socket) {
     absl::StatusOr<Caller> caller = PeerCredentials(socket.native_handle());
     if (!caller.ok()) return Refused(caller.status());
-    Admit(std::make_unique<PlainStream<stream_protocol::socket>>(std::move(socket)),
-          *std::move(caller));
+    Admit(std::make_unique<PlainStream<stream_protocol::socket>>(std::move(socket)), *caller);
   }
 
-  void Admit(std::unique_ptr<OuterStream> outer, Caller caller) {
-    const absl::Status status = Connect(std::move(outer), std::move(caller));
+  void Admit(std::unique_ptr<OuterStream> outer, const Caller& caller) {
+    const absl::Status status = Connect(std::move(outer), caller);
     if (!status.ok()) Refused(status);
   }
 
@@ -173,8 +172,8 @@ class Door : public FrontDoor {
     client_refused_.Write({{"why", ToStd(status.message())}});
   }
 
-  absl::Status Connect(std::unique_ptr<OuterStream> outer, Caller caller) {
-    SB_ASSIGN_OR_RETURN(const uint64_t number, connections_.Add(std::move(caller)));
+  absl::Status Connect(std::unique_ptr<OuterStream> outer, const Caller& caller) {
+    SB_ASSIGN_OR_RETURN(const uint64_t number, connections_.Add(caller));
     absl::StatusOr<SocketPair> pair = MakeNamedPair(connections_.NameOf(number));
     if (!pair.ok()) {
       connections_.Remove(number);
@@ -184,7 +183,7 @@ class Door : public FrontDoor {
     const auto relay = std::make_shared<Relay>(std::move(outer), std::move(inner),
                                                [this, number] { Ended(number); });
     relays_[number] = relay;
-    hand_over_(std::move(pair->theirs));
+    hand_over_(std::move(pair->theirs), caller);
     relay->Start();
     return absl::OkStatus();
   }

@@ -29,8 +29,8 @@ absl::Status CheckListen(const std::string& endpoint);
 
 class FrontDoor {
  public:
-  // Takes over the server's end of a connection; any thread.
-  using HandOver = std::function<void(Fd)>;
+  // Takes over the server's end of a caller's connection; any thread.
+  using HandOver = std::function<void(Fd, const Caller&)>;
 
   // Clients can connect from its return on. `connections` outlives it.
   static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const FrontDoorOptions& options,

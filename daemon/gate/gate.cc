@@ -110,11 +110,10 @@ bool Gate::MayEnd(const Caller& caller, const std::string& session_id) const {
   return !DecideSession(*policy(), caller, Action::kDetach, Find(session_id).get(), 0);
 }
 
-std::string Gate::RoleOf(const Caller& caller) const {
+std::optional<Role> Gate::RoleOf(const Caller& caller) const {
   const std::shared_ptr<const Policy> now = policy();
   const Grant* grant = now->GrantOf(caller);
-  if (grant == nullptr) return "none";
-  return grant->role == Role::kOperator ? "operator" : "viewer";
+  return grant == nullptr ? std::nullopt : std::optional(grant->role);
 }
 
 absl::Status Gate::Refuse(const Caller& caller, const AccessRequest& request,

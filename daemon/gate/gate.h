@@ -50,7 +50,7 @@ class Gate {
   // What `detach --all` is about.
   bool MayEnd(const Caller& caller, const std::string& session_id) const;
   // "viewer", "operator".
-  std::string RoleOf(const Caller& caller) const;
+  std::optional<Role> RoleOf(const Caller& caller) const;  // nothing: none
 
   // Records an update before it is made (kResourceExhausted where that fails), with the rules that
   // it leads to; or a detach.

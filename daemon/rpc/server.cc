@@ -9,10 +9,6 @@
 namespace sbump {
 namespace {
 
-constexpr int kMaxRequestBytes = 32 << 20;
-// What all requests on their way may take together: gRPC reads a message before anybody can ask
-// who sends it. Above it, it reads more slowly, and cancels calls: any.
-constexpr size_t kMaxBufferBytes = 256 << 20;
 constexpr int kMaxCallsOfConnection = 64;
 // Clients ask each 10 s whether the daemon is still there (client/channel.cc); one that asked more
 // often than this would be hung up on.
@@ -24,7 +20,8 @@ using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
 
 RpcServer::RpcServer() = default;
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* service) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* service,
+                                                            const RpcLimits& limits) {
   // Protobuf has a line for each text that is no UTF-8, before anybody knows who sent it: whoever
   // may connect could fill the log. The request is refused all the same.
   google::protobuf::SetLogHandler(nullptr);
@@ -32,8 +29,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* servi
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(kMaxBufferBytes));
+  builder.SetMaxReceiveMessageSize(limits.request_bytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(limits.buffer_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOfConnection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMs);

@@ -1,6 +1,7 @@
 // The gRPC server. It listens nowhere: its connections come through the front door.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "daemon/base/fd.h"
@@ -16,9 +17,17 @@ class ExternalConnectionAcceptor;
 
 namespace sbump {
 
+struct RpcLimits {
+  int request_bytes = 0;  // a larger one is refused: RESOURCE_EXHAUSTED
+  // What all requests on their way may take together. Above it gRPC reads more slowly, and cancels
+  // calls: any.
+  size_t buffer_bytes = 0;
+};
+
 class RpcServer {
  public:
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(grpc::Service* service);
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(grpc::Service* service,
+                                                          const RpcLimits& limits);
   ~RpcServer();  // as Stop()
 
   // Serves a connected, non-blocking stream socket. From any thread.

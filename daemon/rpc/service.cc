@@ -25,6 +25,11 @@ grpc::ServerUnaryReactor* FinishAtOnce(grpc::CallbackServerContext* context,
   return reactor;
 }
 
+std::string RoleText(std::optional<Role> role) {
+  if (!role) return "none";
+  return *role == Role::kOperator ? "operator" : "viewer";
+}
+
 absl::Status NoSuchSession(const std::string& id) {
   return absl::NotFoundError(StrCat("no session ", id, " (sbumpctl list shows those there are)"));
 }
@@ -346,7 +351,7 @@ grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* c
   const absl::StatusOr<Caller> caller = Allow(*context, Action::kInfo);
   if (!caller.ok()) return FinishAtOnce(context, caller.status());
   reply->set_caller(ToString(*caller));
-  reply->set_role(gate_.RoleOf(*caller));
+  reply->set_role(RoleText(gate_.RoleOf(*caller)));
   reply->set_version(kVersion);
   reply->set_pid(getpid());
   reply->set_started_unix_ns(started_unix_ns_);

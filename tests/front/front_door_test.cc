@@ -108,8 +108,8 @@ TEST(FrontDoorTest, ASecondOneIsRefused) {
   const SocketDirectory directory;
   EchoServer server(directory.socket());
   Connections connections;
-  const auto second =
-      FrontDoor::Open({.listen = {"unix:" + directory.socket()}}, connections, [](Fd) {});
+  const auto second = FrontDoor::Open({.listen = {"unix:" + directory.socket()}}, connections,
+                                      [](Fd, const Caller&) {});
   EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
   EXPECT_THAT(WhoAmI(ConnectTo(directory.socket())), HasSubstr("uid "));
 }

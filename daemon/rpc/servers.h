@@ -1,0 +1,45 @@
+// A gRPC server for each role. gRPC reads a request before anybody can ask whose it is; where those
+// on their way are too much, it cancels calls, whosever they are. So who may only look, or nothing
+// at all, cannot end what is an operator's.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "daemon/base/fd.h"
+#include "daemon/base/status.h"
+#include "daemon/policy/policy.h"
+#include "daemon/rpc/server.h"
+
+namespace sbump {
+
+class RpcServers {
+ public:
+  // A service belongs to one server.
+  using MakeService = std::function<std::unique_ptr<grpc::Service>()>;
+  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(const MakeService& make_service);
+  ~RpcServers();  // as Stop()
+
+  // `role`: the caller's when it connected; what it may do is asked at each call. From any thread.
+  void HandOver(Fd connection, std::optional<Role> role);
+
+  // As RpcServer's, one after the other.
+  void Stop();
+
+ private:
+  struct Served {
+    std::unique_ptr<grpc::Service> service;
+    std::unique_ptr<RpcServer> server;
+  };
+  static absl::StatusOr<Served> Serve(const MakeService& make_service, const RpcLimits& limits);
+
+  RpcServers() = default;
+  Served operators_;
+  Served viewers_;
+  Served others_;
+};
+
+}  // namespace sbump
