@@ -67,7 +67,7 @@ class Seen:
         self.ran = collections.Counter()
 
     def add(self, test, case):
-        match = CASE.match(case.get("name", ""))
+        match = CASE.match(case.get("name", "").partition(" ")[0])  # of a subtest, which has failed, its case
         if not match or case.find("skipped") is not None:
             return
         what = "%s.%s" % (case.get("classname", ""), match["what"])

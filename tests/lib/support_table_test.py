@@ -93,6 +93,11 @@ class SupportTableTest(unittest.TestCase):
         self.assertEqual(self.found(run, readme(COUNTS + " | 2 of 2 | ")),
                          [COUNTS + ", CPython 3.8: the README says 2 of 2, this run saw 1 of 2"])
 
+    def test_a_case_of_which_a_part_failed(self):
+        run = seen(("counts_test", "test_a_on_3_8_18"), ("counts_test", "test_b_on_3_8_18 (number=4)", "failure"))
+        self.assertEqual(self.found(run, readme(COUNTS + " | 2 of 2 | ")),
+                         [COUNTS + ", CPython 3.8: the README says 2 of 2, this run saw 1 of 2"])
+
     def test_two_micro_versions_of_one_build(self):
         run = seen(("counts_test", "test_a_on_3_12_1"), ("counts_test", "test_a_on_3_12_3"))
         self.assertEqual(self.found(run, readme(COUNTS + " | 1 of 1 | 1 of 1", pythons="3.12.1 | 3.12.3")), [])
