@@ -190,8 +190,10 @@ class SleepTest(Case):
             session = self.attach(target, "--target", "*steady.py:step", "--delay", "20ms", "--mode", "sleep")
             tracer = self.inject(self.daemon, "ptrace", how)
             try:
-                times = [target.ask("each", 1)[0] for _ in range(5)]
-                time.sleep(0.3)  # until the last of them is let go
+                times = []
+                for _ in range(5):
+                    times += target.ask("each", 1)
+                    time.sleep(0.4)  # until the daemon is done with it
             finally:
                 tracer.process.terminate()
                 tracer.wait(10)

@@ -57,7 +57,7 @@ class OneCall {
  public:
   OneCall(const std::function<void(Fd)>& hand_over, const LargeRequest& request)
       : stub_(Connect(hand_over)) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(200));
     stub_.UnaryCall(&context_, "/sbump.v1.Control/Attach", {}, &request.buffer(), &reply_,
                     [this](const grpc::Status& status) { code_.set_value(status.error_code()); });
   }
