@@ -31,6 +31,7 @@ struct sb_thread_key {
   __u32 tid;
 };
 
+/* The daemon sets the size before the load. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 65536);

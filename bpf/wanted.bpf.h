@@ -9,10 +9,11 @@
 #include "bpf/shared/text.h"
 #include "bpf/thread_state.bpf.h"
 
-/* Files (sb_text_hash of co_filename) that no pattern takes under any name. */
+/* Files (sb_text_hash of co_filename) that no pattern takes under any name. The kernel has 16 bytes
+ * for each that could be there, here and below. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 65536);
+  __uint(max_entries, 16384);
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, __u64);
   __type(value, __u8);
@@ -21,7 +22,7 @@ struct {
 /* With control.filters_names: the only names (sb_text_hash) that some pattern takes. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 131072);
+  __uint(max_entries, 16384);
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, __u64);
   __type(value, __u8);

@@ -120,13 +120,14 @@ uint64_t Programs::dismissed() const {
 }
 
 absl::Status Programs::SetWantedNames(const std::optional<std::vector<uint64_t>>& name_hashes) {
+  const bpf_map* map = impl_->skeleton->maps.wanted_names;
   control().filters_names = 0;
-  Clear(impl_->skeleton->maps.wanted_names);
-  if (!name_hashes) return absl::OkStatus();
+  Clear(map);
+  // For more the daemon is asked.
+  if (!name_hashes || name_hashes->size() > bpf_map__max_entries(map)) return absl::OkStatus();
   const uint8_t one = 1;
   for (uint64_t hash : *name_hashes) {
-    if (bpf_map__update_elem(impl_->skeleton->maps.wanted_names, &hash, sizeof(hash), &one,
-                             sizeof(one), BPF_ANY) != 0) {
+    if (bpf_map__update_elem(map, &hash, sizeof(hash), &one, sizeof(one), BPF_ANY) != 0) {
       return ErrnoStatus(errno, "the table of wanted names");
     }
   }

@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint32_t kEventBytes = 1024 * 1024;
 constexpr uint32_t kFewEventBytes = 64 * 1024;
+constexpr uint32_t kFewThreads = 16 * 1024;  // by target
 
 // libbpf reports through a callback; its last warnings explain a failed load.
 thread_local std::string* libbpf_messages = nullptr;
@@ -192,6 +193,7 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   impl->skeleton->rodata->config = config;
   impl->skeleton->rodata->config.event_bytes = set.one_of_several ? kFewEventBytes : kEventBytes;
   bpf_map__set_max_entries(impl->skeleton->maps.events, impl->skeleton->rodata->config.event_bytes);
+  if (set.one_of_several) bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);

@@ -44,7 +44,8 @@ struct ProgramSet {
   bool python = true;
   bool native = false;
   bool calibration = false;
-  // One of several processes of a session: a smaller ring buffer, whose pages count twice.
+  // One of several processes of a session: a smaller ring buffer, whose pages count twice, and a
+  // smaller table of threads.
   bool one_of_several = false;
   // The hit site, too, gets a link that is closed beside others and leaves breakpoints in children
   // (uprobe_link.h).

@@ -31,6 +31,8 @@ std::optional<std::vector<uint64_t>> WantedNames(const TargetList& targets, bool
     // What has no hash always gets to the daemon.
     if (const std::optional<uint64_t> hash = NameHash(name)) hashes.push_back(*hash);
   }
+  std::ranges::sort(hashes);
+  hashes.erase(std::ranges::unique(hashes).begin(), hashes.end());
   return hashes;
 }
 

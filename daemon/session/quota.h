@@ -49,7 +49,7 @@ class Quota {
   std::atomic<size_t> free_;
 };
 
-// Processes: about 1 MB each.
+// Processes: each takes about 1 MB, and the kernel 4 MB for its programs.
 inline constexpr size_t kMostProcesses = 1024;
 // Links that leave forked children clean, and are closed one after the other, in some 90 ms each
 // (daemon/attach/uprobe_link.h): what a stop of the daemon has time for.

@@ -58,6 +58,22 @@ class BirthsTest(Case):
             self.assertEqual({one: calls.get(one, 0) for one in counts}, counts, name)
             self.assertEqual(calls["<module>"], 1)
 
+    def test_more_names_than_the_programs_can_know(self):
+        """The daemon is asked for each code object then. An update to few, and back, too."""
+        others = ["nowhere.py:f%d" % i for i in range(17_000)]
+        many = self.write("many", "\n".join(["born_*.py:plain", *others]))
+        target = self.start_target(script="births.py")
+        session = self.attach(target, "--paths-only", "--targets", many)
+        own = {}
+        for number, patterns in enumerate((["--target", "born_*.py:plain"], ["--paths-only", "--targets", many], [])):
+            name = "born_%d.py" % number
+            own[name] = target.ask("born", name, 100)[1]["plain"]
+            if patterns:
+                answer = self.daemon.ctl("update", session.id, *patterns)
+                self.assertEqual(answer.code, 0, answer)
+        last = self.finish(session, target)
+        self.assertEqual({name: calls_by_name(last, name)["plain"] for name in own}, own)
+
     @each_interpreter
     def test_born_later_is_delayed_from_the_first_call(self, python):
         target = self.start_target(python, "births.py")
