@@ -23,7 +23,8 @@ class RpcServers {
   static absl::StatusOr<std::unique_ptr<RpcServers>> Start(const MakeService& make_service);
   ~RpcServers();  // as Stop()
 
-  // `role`: the caller's when it connected; what it may do is asked at each call. From any thread.
+  // `role`: the caller's now. It counts for as long as the connection lasts; what the caller may do
+  // is asked at each call. From any thread.
   void HandOver(Fd connection, std::optional<Role> role);
 
   // As RpcServer's, one after the other.

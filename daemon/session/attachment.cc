@@ -105,8 +105,10 @@ absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
       TargetLock::Acquire(process.id(), StrCat("session ", session_id, " of ", spec.client_name)));
   auto made = std::unique_ptr<Attachment>(new Attachment(
       spec, environment, session_id, std::move(process), std::move(lock), std::move(memory)));
-  // Of a process that has ended since, and left its number to this one, it says nothing.
-  if (early_stop && early_stop->id() == made->process_.id()) {
+  // Of a process that has ended since, and left its number to this one, it says nothing; and native
+  // functions need no stop.
+  const bool is_needed = made->rules_.TakesPython();
+  if (is_needed && early_stop && early_stop->id() == made->process_.id()) {
     made->early_stop_.emplace(*std::move(early_stop));
     made->stood_still_ = true;
   }
@@ -158,7 +160,7 @@ bool Attachment::ClosesQuickly() {
   if (spec_.children || spec_.many_processes) return true;
   if (environment_.clean_links == nullptr) return false;
   const size_t links =
-      (HasPython() ? 1 : 0) + (rules_.natives->empty() ? 0 : NativePart::kMostCleanSites);
+      (HasPython() ? 1 : 0) + (rules_.natives->empty() ? 0 : natives_.most_clean_links());
   clean_links_ = environment_.clean_links->Take(links);
   if (!clean_links_ && UprobeMultiWorks()) {
     warnings_.push_back(StrCat("sbumpd has so many sessions that a process that pid ",

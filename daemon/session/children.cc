@@ -13,8 +13,6 @@ namespace {
 
 // A process that was just forked stops within microseconds, or is not waited for.
 constexpr uint64_t kPatienceWithNewbornNs = 20'000'000;
-// Of processor time, to find native functions while one is held.
-constexpr uint64_t kQuickSearchNs = 20'000'000;
 
 }  // namespace
 
@@ -47,11 +45,12 @@ void Session::UnfollowChildren() {
   if (follower_) environment_.process_events->RemoveFollower(*follower_);
 }
 
-// Native functions need no stop, and may take long to find.
+// Native functions need no stop, and may take long to find: longer than a newborn may be held. Half
+// of that is for the rest.
 bool Session::AttachesQuickly() const {
   if (spec_.rules.natives->empty()) return true;
   const uint64_t search_ns = native_search_ns_;
-  return spec_.rules.TakesPython() && search_ns != 0 && search_ns <= kQuickSearchNs;
+  return spec_.rules.TakesPython() && search_ns != 0 && search_ns <= spec_.max_stop_ns / 2;
 }
 
 // On the thread that hears of it first: each hop to another one would let a newborn run on.

@@ -35,6 +35,10 @@ absl::Status NativePart::Resolve(std::shared_ptr<const NativeList> patterns) {
   return absl::OkStatus();
 }
 
+size_t NativePart::most_clean_links() const {
+  return next_.targets.size() > kMostCleanSites && UprobeMultiWorks() ? 0 : kMostCleanSites;
+}
+
 size_t NativePart::RowOf(const NativeTarget& target) {
   const auto same = [&](const Row& row) {
     return row.target.device == target.device && row.target.inode == target.inode &&

@@ -58,6 +58,8 @@ class NativePart {
   // Once the probes are gone: bytes at their sites that are not those of the file.
   uint32_t CountTextBytesChanged() const;
   size_t site_count() const { return rows_.size(); }
+  // What was resolved may take; libraries that are loaded later, too.
+  size_t most_clean_links() const;
 
  private:
   static constexpr uint64_t kLookEveryNs = 250'000'000;

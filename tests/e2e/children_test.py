@@ -96,6 +96,22 @@ class ChildrenTest(FamilyCase):
         self.assert_ends_well(target)
         return last, said
 
+    def test_a_child_that_comes_after_an_update_to_native_functions_alone(self):
+        """Nothing of it needs a stop then: it does not stand still until one would end."""
+        native = ("--native", "libc.so.6:getppid")
+        target = self.start_target(script="workers.py")
+        session = self.follow(target, *native, "--max-stop", "8s")
+        answer = self.daemon.ctl("update", session.id, *native)
+        self.assertEqual(answer.code, 0, answer)
+        begin = time.monotonic()
+        new = target.ask("hire", "fork", 1)
+        self.assertLess(time.monotonic() - begin, 4)
+        self.wait_members(session, new)
+        self.assert_clean_proof(session.finish())
+        self.assert_all_clean(target, new)
+        self.assertEqual(target.ask("dismiss"), [0])
+        self.assert_ends_well(target)
+
     @each_mechanism
     def test_executed_workers(self, python):
         self.try_workers(python, "exec")
