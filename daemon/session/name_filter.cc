@@ -31,8 +31,8 @@ std::optional<std::vector<uint64_t>> WantedNames(const TargetList& targets, bool
     // What has no hash always gets to the daemon.
     if (const std::optional<uint64_t> hash = NameHash(name)) hashes.push_back(*hash);
   }
-  std::ranges::sort(hashes);
-  hashes.erase(std::ranges::unique(hashes).begin(), hashes.end());
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
   return hashes;
 }
 
