@@ -1,6 +1,7 @@
 #include "daemon/cpython/dict.h"
 
 #include <array>
+#include <cstring>
 
 #include "daemon/base/str_cat.h"
 
@@ -58,6 +59,19 @@ absl::StatusOr<DictEntry> ReadDictEntry(const MemoryReader& memory, const DictEn
   const RemoteAddr at = entries.first + index * entries.entry_size + (entries.entry_size - 16);
   SB_ASSIGN_OR_RETURN(DictEntry entry, memory.ReadValue<DictEntry>(at));
   return entry;
+}
+
+absl::StatusOr<std::vector<DictEntry>> ReadDictEntries(const MemoryReader& memory,
+                                                       const DictEntries& entries, int64_t begin,
+                                                       int64_t count) {
+  if (count == 0) return std::vector<DictEntry>();
+  const size_t size = static_cast<size_t>(entries.entry_size);
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * size);
+  SB_RETURN_IF_ERROR(memory.Read(entries.first + begin * entries.entry_size, bytes));
+  std::vector<DictEntry> read(static_cast<size_t>(count));
+  for (size_t i = 0; i < read.size(); ++i)
+    std::memcpy(&read[i], &bytes[(i + 1) * size - sizeof(DictEntry)], sizeof(DictEntry));
+  return read;
 }
 
 }  // namespace sbump

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "daemon/cpython/layout.h"
 #include "daemon/process/remote_memory.h"
@@ -11,6 +12,8 @@ namespace sbump {
 struct DictEntry {
   RemoteAddr key;
   RemoteAddr value;
+
+  bool operator==(const DictEntry&) const = default;
 };
 
 // Where the entries of a combined (not split) dict lie. Layout: Objects/dict-common.h (3.8
@@ -26,5 +29,10 @@ absl::StatusOr<DictEntries> FindDictEntries(const MemoryReader& memory, const La
 // Reads entry `index`; a deleted one has a null value. 0 <= index < entries.count.
 absl::StatusOr<DictEntry> ReadDictEntry(const MemoryReader& memory, const DictEntries& entries,
                                         int64_t index);
+
+// The same of entries `begin` to `begin + count - 1`.
+absl::StatusOr<std::vector<DictEntry>> ReadDictEntries(const MemoryReader& memory,
+                                                       const DictEntries& entries, int64_t begin,
+                                                       int64_t count);
 
 }  // namespace sbump

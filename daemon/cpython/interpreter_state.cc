@@ -62,6 +62,18 @@ absl::StatusOr<std::vector<RemoteAddr>> ListInterpreters(const MemoryReader& mem
   return list;
 }
 
+absl::StatusOr<std::vector<RemoteAddr>> ListModuleDicts(const MemoryReader& memory,
+                                                        const Interpreter& interpreter) {
+  std::vector<RemoteAddr> dicts;
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> list, ListInterpreters(memory, interpreter));
+  for (RemoteAddr addr : list) {
+    SB_ASSIGN_OR_RETURN(RemoteAddr modules,
+                        memory.ReadPointer(addr + interpreter.layout().interpreter.modules));
+    if (modules) dicts.push_back(modules);
+  }
+  return dicts;
+}
+
 absl::StatusOr<std::vector<InterpreterState>> ReadInterpreterStates(
     const MemoryReader& memory, const Interpreter& interpreter) {
   const Layout& layout = interpreter.layout();

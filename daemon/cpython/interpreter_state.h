@@ -21,6 +21,10 @@ bool SaysNotStarted(const absl::Status& status);
 absl::StatusOr<std::vector<RemoteAddr>> ListInterpreters(const MemoryReader& memory,
                                                          const Interpreter& interpreter);
 
+// sys.modules of each of them that has one.
+absl::StatusOr<std::vector<RemoteAddr>> ListModuleDicts(const MemoryReader& memory,
+                                                        const Interpreter& interpreter);
+
 // At most 64 interpreters with 100,000 threads each. Each thread must point back to its
 // interpreter, else kDataLoss. Consistent only while the process is stopped or one of its threads
 // is held.

@@ -11,6 +11,8 @@ namespace {
 
 // A module's __name__ and __file__ are among the first names that importlib puts into it.
 constexpr int64_t kModuleDictEntries = 32;
+// Of the newest modules, those that may get their __file__ only now.
+constexpr int64_t kMostIncomplete = 4;
 
 struct ModuleAttributes {
   std::string name;
@@ -70,12 +72,10 @@ absl::Status ModuleNames::ReadEntry(const MemoryReader& memory, const Interprete
 }
 
 absl::Status ModuleNames::ReadAll(const MemoryReader& memory, const Interpreter& interpreter) {
-  SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
-                      ReadInterpreterStates(memory, interpreter));
-  for (const InterpreterState& state : states) {
-    if (!state.modules) continue;
-    SB_ASSIGN_OR_RETURN(DictEntries entries, FindDictEntries(memory, interpreter.layout(),
-                                                             interpreter.dict_type, state.modules));
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> dicts, ListModuleDicts(memory, interpreter));
+  for (RemoteAddr dict : dicts) {
+    SB_ASSIGN_OR_RETURN(DictEntries entries,
+                        FindDictEntries(memory, interpreter.layout(), interpreter.dict_type, dict));
     for (int64_t i = 0; i < std::min(entries.count, kMaxModules); ++i) {
       SB_ASSIGN_OR_RETURN(DictEntry entry, ReadDictEntry(memory, entries, i));
       // A module without __file__, or something that is no module at all (sys.modules takes any
@@ -89,20 +89,46 @@ absl::Status ModuleNames::ReadAll(const MemoryReader& memory, const Interpreter&
 
 absl::Status ModuleNames::ReadNewest(const MemoryReader& memory, const Interpreter& interpreter,
                                      const std::string& filename) {
-  SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
-                      ReadInterpreterStates(memory, interpreter));
-  for (const InterpreterState& state : states) {
-    if (!state.modules) continue;
-    SB_ASSIGN_OR_RETURN(DictEntries entries, FindDictEntries(memory, interpreter.layout(),
-                                                             interpreter.dict_type, state.modules));
-    for (int64_t i = entries.count - 1; i >= std::max<int64_t>(0, entries.count - kNewest); --i) {
-      SB_ASSIGN_OR_RETURN(DictEntry entry, ReadDictEntry(memory, entries, i));
-      std::string file;
-      if (entry.value) ReadEntry(memory, interpreter, entry.key, entry.value, &file).IgnoreError();
-      if (file == filename) return absl::OkStatus();
-    }
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> dicts, ListModuleDicts(memory, interpreter));
+  std::map<RemoteAddr, Seen> seen;
+  for (RemoteAddr dict : dicts) {
+    const auto before = seen_.find(dict);
+    Seen now = before == seen_.end() ? Seen{} : before->second;
+    SB_ASSIGN_OR_RETURN(bool found, ReadUnseen(memory, interpreter, dict, filename, now));
+    if (found) return absl::OkStatus();
+    seen[dict] = now;
   }
+  seen_ = std::move(seen);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ModuleNames::ReadUnseen(const MemoryReader& memory,
+                                             const Interpreter& interpreter, RemoteAddr dict,
+                                             const std::string& filename, Seen& seen) {
+  SB_ASSIGN_OR_RETURN(DictEntries entries,
+                      FindDictEntries(memory, interpreter.layout(), interpreter.dict_type, dict));
+  Seen now{.first = entries.first, .begin = std::max<int64_t>(0, entries.count - kNewest)};
+  SB_ASSIGN_OR_RETURN(now.entries,
+                      ReadDictEntries(memory, entries, now.begin, entries.count - now.begin));
+  int64_t incomplete_from = entries.count;
+  for (int64_t i = entries.count - 1; i >= now.begin; --i) {
+    const DictEntry& entry = now.entries[static_cast<size_t>(i - now.begin)];
+    if (!entry.value || seen.Holds(entries.first, i, entry)) continue;
+    std::string file;
+    ReadEntry(memory, interpreter, entry.key, entry.value, &file).IgnoreError();
+    if (file == filename) return true;
+    if (file.empty() && incomplete_from == i + 1) incomplete_from = i;
+  }
+  const int64_t end = std::max(incomplete_from, entries.count - kMostIncomplete);
+  now.entries.resize(static_cast<size_t>(std::max<int64_t>(0, end - now.begin)));
+  seen = std::move(now);
+  return false;
+}
+
+bool ModuleNames::Seen::Holds(RemoteAddr first_entry, int64_t index, const DictEntry& entry) const {
+  const int64_t at = index - begin;
+  return first_entry == first && at >= 0 && at < static_cast<int64_t>(entries.size()) &&
+         entries[static_cast<size_t>(at)] == entry;
 }
 
 }  // namespace sbump

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/cpython/dict.h"
 #include "daemon/cpython/interpreter.h"
 
 namespace sbump {
@@ -17,7 +18,9 @@ class ModuleNames {
   absl::Status ReadAll(const MemoryReader& memory, const Interpreter& interpreter);
 
   // Looks for `filename` among the newest kNewest entries: what to do when a module's own code runs
-  // for the first time (importlib puts the module into sys.modules before it runs the code).
+  // for the first time (importlib puts the module into sys.modules before it runs the code). Where
+  // it is not found, what is there now is not looked at again: a thread waits meanwhile, and code
+  // of a file that is no module's (a template's, a notebook's) may come thousands of times.
   absl::Status ReadNewest(const MemoryReader& memory, const Interpreter& interpreter,
                           const std::string& filename);
 
@@ -33,10 +36,23 @@ class ModuleNames {
   static constexpr size_t kMaxNameBytes = 1024;
 
  private:
+  // Of one sys.modules, which entries were looked at.
+  struct Seen {
+    bool Holds(RemoteAddr first_entry, int64_t index, const DictEntry& entry) const;
+
+    RemoteAddr first;  // where the dict has its entries
+    int64_t begin = 0;
+    std::vector<DictEntry> entries;  // from `begin` on
+  };
+
+  // Whether the file was found; else all is seen.
+  absl::StatusOr<bool> ReadUnseen(const MemoryReader& memory, const Interpreter& interpreter,
+                                  RemoteAddr dict, const std::string& filename, Seen& seen);
   absl::Status ReadEntry(const MemoryReader& memory, const Interpreter& interpreter, RemoteAddr key,
                          RemoteAddr module, std::string* file);
 
   std::map<std::string, std::vector<std::string>> names_by_file_;
+  std::map<RemoteAddr, Seen> seen_;  // by address of the dict
 };
 
 }  // namespace sbump

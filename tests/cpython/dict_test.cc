@@ -34,6 +34,11 @@ class DictTest : public testing::TestWithParam<int> {
       EXPECT_EQ(entry->key, items[static_cast<size_t>(i)].first) << "entry " << i;
       EXPECT_EQ(entry->value, items[static_cast<size_t>(i)].second) << "entry " << i;
     }
+    const auto last = ReadDictEntries(python.memory(), *entries, entries->count - 4, 4);
+    ASSERT_TRUE(last.ok()) << last.status();
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_EQ((*last)[i], *ReadDictEntry(python.memory(), *entries,
+                                           entries->count - 4 + static_cast<int64_t>(i)));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Versions, DictTest, testing::ValuesIn(kFakeMinors));

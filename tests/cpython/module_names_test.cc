@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "daemon/cpython/dict.h"
+#include "daemon/cpython/interpreter_state.h"
 #include "tests/fakes/fake_python.h"
 
 namespace sbump {
@@ -104,6 +106,77 @@ TEST_P(ModuleNamesTest, TheNewestAreLookedAtFromTheEnd) {
   ASSERT_TRUE(ReadNewest("/lib/m5.py").ok());
   EXPECT_THAT(names.Find("/lib/m36.py"), ElementsAre("m36"));
   EXPECT_THAT(names.Find("/lib/m35.py"), IsEmpty()) << "older than the newest 64";
+}
+
+class UnseenModulesTest : public ModuleNamesTest {
+ protected:
+  static constexpr int kOld = 100;
+  FakePython::Items items;
+
+  void SetUp() override {
+    for (int i = 0; i < kOld; ++i) Add("m" + std::to_string(i));
+    Place();
+  }
+  RemoteAddr New(const std::string& name) { return python.NewModule(name, "/lib/" + name + ".py"); }
+  void Add(const std::string& name) { items.emplace_back(python.NewStr(name), New(name)); }
+  void Place() { python.SetModules(python.NewDict(items, {.log2_size = 8})); }
+  void SetEntry(int64_t index, RemoteAddr key, RemoteAddr module) {
+    const DictEntries entries = *FindDictEntries(python.memory(), python.layout(),
+                                                 python.interpreter().dict_type, modules());
+    const RemoteAddr at = entries.first + index * entries.entry_size + (entries.entry_size - 16);
+    python.memory().Put(at, DictEntry{key, module});
+  }
+  RemoteAddr modules() { return ListModuleDicts(python.memory(), python.interpreter())->at(0); }
+  uint64_t CountReads(const std::string& filename) {
+    const uint64_t before = python.memory().reads();
+    EXPECT_TRUE(ReadNewest(filename).ok());
+    return python.memory().reads() - before;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, UnseenModulesTest, testing::ValuesIn(kFakeMinors));
+
+// A thread waits for each; a program may run thousands of them.
+TEST_P(UnseenModulesTest, CodeOfNoModuleCostsALookAtAllModulesOnlyOnce) {
+  EXPECT_GT(CountReads("/templates/page.html"), 500U);
+  EXPECT_LT(CountReads("/templates/page.html"), 12U);
+  EXPECT_LT(CountReads("/templates/other.html"), 12U);
+}
+
+TEST_P(UnseenModulesTest, OneThatTakesTheNameOfAnotherIsSeen) {
+  CountReads("/templates/page.html");
+  SetEntry(70, python.NewStr("m70"), New("plugin"));
+  CountReads("/lib/plugin.py");
+  EXPECT_THAT(names.Find("/lib/plugin.py"), ElementsAre("m70", "plugin"));
+}
+
+TEST_P(UnseenModulesTest, OneThatIsAddedIsSeen) {
+  Add("m100");
+  Place();
+  SetEntry(100, RemoteAddr{}, RemoteAddr{});
+  CountReads("/templates/page.html");
+  SetEntry(100, items.back().first, items.back().second);
+  EXPECT_LT(CountReads("/lib/m100.py"), 60U);
+  EXPECT_THAT(names.Find("/lib/m100.py"), ElementsAre("m100"));
+}
+
+TEST_P(UnseenModulesTest, AfterTheDictHasMoved) {
+  CountReads("/templates/page.html");
+  Add("m100");
+  Place();
+  CountReads("/lib/m100.py");
+  EXPECT_THAT(names.Find("/lib/m100.py"), ElementsAre("m100"));
+}
+
+// types.ModuleType(), sys.modules, and only then __file__ (runpy).
+TEST_P(UnseenModulesTest, OneThatGetsItsFileLaterIsSeen) {
+  const RemoteAddr made = python.NewModule({{python.NewStr("__name__"), python.NewStr("made")}});
+  items.emplace_back(python.NewStr("made"), made);
+  Place();
+  CountReads("/templates/page.html");
+  const RemoteAddr dict = *python.memory().ReadPointer(New("made") + kModuleDict);
+  python.memory().Put(made + kModuleDict, dict);
+  CountReads("/lib/made.py");
+  EXPECT_THAT(names.Find("/lib/made.py"), ElementsAre("made"));
 }
 
 TEST_P(ModuleNamesTest, AModuleWithManyNamesHasItsOwnAmongTheFirst) {
