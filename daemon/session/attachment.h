@@ -162,7 +162,7 @@ class Attachment {
     bool ran_unarmed = false;  // the thread that was told of, or it may have
   };
 
-  // holds.cc: with a thread held, and what was left over by it
+  // holds.cc: with a thread held
   void HandleEvent(const sb_event& event);
   void OnFirstSight(const sb_event& event);
   void OnArm(const sb_event& event);
@@ -175,18 +175,22 @@ class Attachment {
   absl::Status WriteHeld(KnownCode& code, const std::vector<ArmedField>& fields);
   bool IsArmedWhole(const KnownCode& code) const;
   absl::Status Publish(const KnownCode& code);
+  void SettleVersions();
+  void WatchInterpreters();
+  void WatchArmed();
+
+  // repair.cc: what went on without an answer
   void AttributePending();
+  void AttributeTheRest();
   void Repair();
   absl::Status RepairStopped(const PtraceStop& stop);
   void NoteLate(const sb_event& event, bool thread_may_have_gone);
   void ForgetLate(uint64_t addr, uint32_t fingerprint);
   void CountLost(LateCode& late);
   void CountMissed(const KnownCode& code);
-  std::vector<RemoteAddr> LearnLate();
-  void AttributeTheRest();
-  void SettleVersions();
-  void WatchInterpreters();
-  void WatchArmed();
+  absl::Status LearnLate(const PtraceStop& stop,
+                         const std::function<absl::Status(const std::vector<RemoteAddr>&)>& then);
+  const KnownCode* LearnLate(RemoteAddr addr);
 
   // end.cc
   std::vector<ArmedField> ArmedFields() const;

@@ -1,5 +1,6 @@
 """Code that comes into being, and goes, while a session is on."""
 import os
+import signal
 import time
 
 from harness.case import Case, each_interpreter, each_mechanism, main
@@ -136,6 +137,27 @@ class BirthsTest(Case):
         self.assertLess(beside, 10 * alone + 1)  # 500 code objects at 50 ms each would be 25 s
         self.assertTrue(last["inexact"])
         self.assertGreater(last["times"]["hold_timeouts"], 0)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+
+    def test_what_it_was_late_for_is_looked_at_by_and_by(self):
+        """6,000 code objects, by a daemon for which each read takes some 0.2 ms: half a minute in all. No stop is for
+        that long, and the session can be ended meanwhile."""
+        daemon = self.start_daemon(state_dir=self.scratch + "/slow")
+        target = self.start_target(script="births.py")
+        session = self.attach(target, "--target", "*:kept_*", "--max-stop", "100ms", daemon=daemon)
+        daemon.child.send_signal(signal.SIGSTOP)
+        self.assertEqual(target.ask("keep", 6000), 6000)
+        self.inject(daemon, "pread64", "delay_enter=100")
+        daemon.child.send_signal(signal.SIGCONT)
+        self.eventually(lambda: int(session.updates[-1]["times"]["stops"]) > 3, 20, "repairs")
+        session.child.send_signal(signal.SIGINT)
+        self.eventually(lambda: session.child.process.poll() is not None, 10, "the session's end")
+        last = session.updates[-1]
+        self.assertLess(int(last["times"]["longest_stop_ns"]), 800_000_000)
+        self.assertGreater(len(last["targets"]), 32)
+        self.assertTrue(last["inexact"])
         self.assert_clean_proof(last)
         self.assert_nothing_left(target, daemon)
         self.assert_ends_well(target)

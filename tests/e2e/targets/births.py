@@ -80,6 +80,18 @@ def churn(seconds, threads):
     return sum(counts)
 
 
+kept = []
+
+
+def keep(n):
+    """New functions that stay, each called once."""
+    for i in range(n):
+        space = {}
+        exec(compile("def kept_%d():\n    return 1\n" % i, "kept.py", "exec"), space)
+        kept.append(space["kept_%d" % i])
+    return sum(one() for one in kept)
+
+
 def import_all(directory, names):
     """Imports the modules and calls what they hold: [answer, {file: {name: calls}}]."""
     sys.path.insert(0, directory)
@@ -99,4 +111,4 @@ def answer(n):
 
 if __name__ == "__main__":
     sys.setswitchinterval(0.0005)
-    serve({"born": born, "churn": churn, "import_all": import_all, "answer": answer})
+    serve({"born": born, "churn": churn, "keep": keep, "import_all": import_all, "answer": answer})
