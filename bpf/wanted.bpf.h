@@ -9,7 +9,7 @@
 #include "bpf/shared/text.h"
 #include "bpf/thread_state.bpf.h"
 
-/* Files (sb_text_hash of co_filename) that no pattern takes under any name. The kernel has 16 bytes
+/* Of files (sb_text_hash of co_filename), what is known of them: SB_FILE_*. The kernel has 16 bytes
  * for each that could be there, here and below. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -17,7 +17,7 @@ struct {
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, __u64);
   __type(value, __u8);
-} unwanted_files SEC(".maps");
+} known_files SEC(".maps");
 
 /* With control.filters_names: the only names (sb_text_hash) that some pattern takes. */
 struct {
@@ -60,15 +60,28 @@ static __noinline __u64 hash_of_str_at(__u64 field) {
   return sb_text_hash(text.words, length);
 }
 
+static __always_inline bool is_wanted(__u64 name) {
+  return !control.filters_names || bpf_map_lookup_elem(&wanted_names, &name);
+}
+
+static __always_inline __u8 what_is_known_of_file(__u64 code) {
+  __u64 file = hash_of_str_at(code + config.co_filename);
+  __u8* known = file == 0 ? 0 : bpf_map_lookup_elem(&known_files, &file);
+
+  return known ? *known : 0;
+}
+
 /* A module's own code runs once, and tells under which name its file is imported. */
 static __always_inline bool can_match(__u64 code) {
   __u64 name = hash_of_str_at(code + config.code_name);
-  __u64 file;
+  bool asks = name == config.module_code_name && control.asks_modules;
+  __u8 known;
 
-  if (name == 0 || (name == config.module_code_name && control.asks_modules)) return true;
-  if (control.filters_names && !bpf_map_lookup_elem(&wanted_names, &name)) return false;
-  file = hash_of_str_at(code + config.co_filename);
-  return file == 0 || !bpf_map_lookup_elem(&unwanted_files, &file);
+  if (name == 0) return true;
+  if (!asks && !is_wanted(name)) return false;
+  known = what_is_known_of_file(code);
+  if (asks && !(known & SB_FILE_OF_NO_MODULE)) return true;
+  return is_wanted(name) && !(known & SB_FILE_UNWANTED);
 }
 
 #endif /* SBUMP_BPF_WANTED_BPF_H_ */

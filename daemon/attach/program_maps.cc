@@ -105,12 +105,11 @@ void Programs::DeleteVerdict(RemoteAddr code) {
 
 void Programs::ClearVerdicts() { Clear(impl_->skeleton->maps.verdicts); }
 
-void Programs::SetFileUnwanted(uint64_t file_hash, bool unwanted) {
-  const bpf_map* map = impl_->skeleton->maps.unwanted_files;
-  const uint8_t one = 1;
+void Programs::SetFile(uint64_t file_hash, uint8_t known) {
+  const bpf_map* map = impl_->skeleton->maps.known_files;
   // Full, or absent already: the daemon is asked once more than needed.
-  if (unwanted)
-    bpf_map__update_elem(map, &file_hash, sizeof(file_hash), &one, sizeof(one), BPF_ANY);
+  if (known != 0)
+    bpf_map__update_elem(map, &file_hash, sizeof(file_hash), &known, sizeof(known), BPF_ANY);
   else
     bpf_map__delete_elem(map, &file_hash, sizeof(file_hash), 0);
 }

@@ -110,9 +110,10 @@ class Programs {
   // Also those that the programs made by themselves (SB_VERDICT_DISMISSED).
   void ClearVerdicts();
 
-  // What the programs may dismiss without asking: code of a file that no pattern takes, and, where
-  // there are wanted names, code of any other name. Both by sb_text_hash.
-  void SetFileUnwanted(uint64_t file_hash, bool unwanted);
+  // What the programs may dismiss without asking: code of a file that no pattern takes (`known`:
+  // SB_FILE_* of bpf/shared/text.h, or 0), and, where there are wanted names, code of any other
+  // name. Both by sb_text_hash.
+  void SetFile(uint64_t file_hash, uint8_t known);
   // How many code objects the programs dismissed.
   uint64_t dismissed() const;
   absl::Status SetWantedNames(const std::optional<std::vector<uint64_t>>& name_hashes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "bpf/shared/text.h"
 
@@ -36,12 +37,20 @@ std::optional<std::vector<uint64_t>> WantedNames(const TargetList& targets, bool
   return hashes;
 }
 
+// `<string>` and the like are no files of modules: what eval() and exec() run. Before 3.11 such
+// code tells the qualnames of what it encloses, too: of a file that is wanted it is looked at.
+uint8_t KnownOfFile(const std::string& filename, bool is_wanted, bool last_part_only) {
+  const bool tells_nothing = filename.starts_with('<') && !(is_wanted && last_part_only);
+  return static_cast<uint8_t>((is_wanted ? 0 : SB_FILE_UNWANTED) |
+                              (tells_nothing ? SB_FILE_OF_NO_MODULE : 0));
+}
+
 absl::Status NameFilter::Use(Programs& programs, const TargetList& targets) {
-  for (const auto& [filename, is_unwanted] : unwanted_) {
+  for (const auto& [filename, known] : known_) {
     const std::optional<uint64_t> hash = NameHash(filename);
-    if (is_unwanted && hash) programs.SetFileUnwanted(*hash, false);
+    if (known != 0 && hash) programs.SetFile(*hash, 0);
   }
-  unwanted_.clear();
+  known_.clear();
   // Before 3.11 a module's code tells the qualnames of what it encloses.
   programs.control().asks_modules = last_part_only_ || targets.AnyTakesDottedNames();
   return programs.SetWantedNames(WantedNames(targets, last_part_only_));
@@ -52,11 +61,10 @@ void NameFilter::NoteFile(Programs& programs, const TargetList& targets,
                           const std::vector<std::string>& module_names) {
   const std::optional<uint64_t> hash = NameHash(filename);
   if (!hash) return;
-  const bool is_unwanted = !targets.AnyTakesModule({filename, module_names, ""});
-  const auto [known, is_new] = unwanted_.try_emplace(filename, false);
-  if (known->second == is_unwanted) return;
-  known->second = is_unwanted;
-  programs.SetFileUnwanted(*hash, is_unwanted);
+  const bool is_wanted = targets.AnyTakesModule({filename, module_names, ""});
+  uint8_t& known = known_[filename];
+  const uint8_t known_now = KnownOfFile(filename, is_wanted, last_part_only_);
+  if (std::exchange(known, known_now) != known_now) programs.SetFile(*hash, known_now);
 }
 
 }  // namespace sbump

@@ -23,6 +23,9 @@ std::optional<uint64_t> NameHash(std::string_view name);
 // With `last_part_only`, of co_name (before 3.11) instead of co_qualname.
 std::optional<std::vector<uint64_t>> WantedNames(const TargetList& targets, bool last_part_only);
 
+// What the programs are to know of a file: SB_FILE_* (bpf/shared/text.h).
+uint8_t KnownOfFile(const std::string& filename, bool is_wanted, bool last_part_only);
+
 class NameFilter {
  public:
   explicit NameFilter(bool last_part_only) : last_part_only_(last_part_only) {}
@@ -36,7 +39,7 @@ class NameFilter {
 
  private:
   const bool last_part_only_;
-  std::unordered_map<std::string, bool> unwanted_;  // by file
+  std::unordered_map<std::string, uint8_t> known_;  // by file: SB_FILE_*
 };
 
 }  // namespace sbump

@@ -141,6 +141,17 @@ class BirthsTest(Case):
         self.assert_nothing_left(target, daemon)
         self.assert_ends_well(target)
 
+    @each_mechanism
+    def test_expressions_are_not_waited_for(self, python):
+        """Their code is named as a module's is, of which the daemon wants to know. (Before 3.11 it is looked at where
+        a pattern takes its file: it tells the qualnames of what it encloses.)"""
+        for target_pattern in ("app.engine:step", "*/engine.py:step", "*:step")[:3 if python.version[1] > 10 else 2]:
+            target = self.start_target(python, "births.py")
+            session = self.attach(target, "--target", target_pattern)
+            self.assertEqual(target.ask("evaluate", 500), 1000)
+            self.assertLess(int(session.finish()["times"]["holds"]), 20, target_pattern)
+            self.assert_ends_well(target)
+
     def test_what_it_was_late_for_is_looked_at_by_and_by(self):
         """6,000 code objects, by a daemon for which each read takes some 0.2 ms: half a minute in all. No stop is for
         that long, and the session can be ended meanwhile."""

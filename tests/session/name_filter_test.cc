@@ -56,5 +56,17 @@ TEST(WantedNamesTest, NamesWithoutAHashAlwaysReachTheDaemon) {
   EXPECT_THAT(Wanted({"*:na\xC3\xAFve"}), Optional(IsEmpty()));
 }
 
+TEST(KnownOfFileTest, WhatEvalRunsIsNoModule) {
+  EXPECT_EQ(KnownOfFile("/lib/a.py", true, false), 0);
+  EXPECT_EQ(KnownOfFile("/lib/a.py", false, false), SB_FILE_UNWANTED);
+  EXPECT_EQ(KnownOfFile("<string>", true, false), SB_FILE_OF_NO_MODULE);
+  EXPECT_EQ(KnownOfFile("<string>", false, false), SB_FILE_UNWANTED | SB_FILE_OF_NO_MODULE);
+}
+
+TEST(KnownOfFileTest, BeforeCoQualnameItsCodeTellsNames) {
+  EXPECT_EQ(KnownOfFile("<string>", true, true), 0);
+  EXPECT_EQ(KnownOfFile("<string>", false, true), SB_FILE_UNWANTED | SB_FILE_OF_NO_MODULE);
+}
+
 }  // namespace
 }  // namespace sbump
