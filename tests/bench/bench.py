@@ -2,54 +2,25 @@
 import argparse
 import contextlib
 import datetime
-import glob
 import json
 import os
-import pathlib
 import platform
 import re
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
+from daemon_cost import fork_pool, idle_cost, memory_mb, selected_pool
+from rows import Row, markdown, median, ratio_row, table
+from sessions import F_ONLY, Closable, attached, started  # before the harness and the library: it says where they are
+import interpreters
+from harness import traces
+from harness.daemon import Daemon
+from harness.session import Session
 
-import interpreters  # noqa: E402  (tests/lib)
-from harness import traces  # noqa: E402
-from harness.daemon import Daemon  # noqa: E402
-from harness.session import Session  # noqa: E402
-from harness.target import Target  # noqa: E402
-from rows import Row, markdown, median, ratio_row, table  # noqa: E402
-
-F_ONLY = ("--target", "*/target.py:f")
 DOSES = [("2us", 2_000), ("10us", 10_000), ("100us", 100_000), ("1ms", 1_000_000)]
 SLEEPS = [("1ms", 1_000_000, 0.10), ("50ms", 50_000_000, 0.01)]  # and how far off the median may be
 MANY_TARGETS = 1000
-POOL_SECONDS = 5
-
-
-@contextlib.contextmanager
-def started(python):
-    target = Target(python, HERE / "target.py")
-    try:
-        yield target
-        target.end()
-    finally:
-        target.kill()
-
-
-@contextlib.contextmanager
-def attached(daemon, target, *arguments):
-    """From ACTIVE on; ended as by Ctrl-C, and proven clean. Without a target the arguments select some."""
-    session = Session(daemon, *(["--pid", target.pid] if target else []), *F_ONLY, *arguments)
-    try:
-        session.wait_active()
-        yield session
-        proof = session.finish()["end"]["detach_proof"]
-        if proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"] or not proof["verified"]:
-            raise AssertionError("left behind: %s" % proof)
-    finally:
-        session.kill()
+NEW_CODE = {"eval": "an eval() of new text", "exec": "an exec() of a file's text that no module has (a template's)"}
 
 
 def call_costs(daemon, target, rounds):
@@ -167,6 +138,20 @@ def import_cost(daemon, python, rounds):
                 "%.0f ms to %.0f ms; %d modules" % (median(without), median(during), modules))]
 
 
+def new_code_costs(daemon, target, rounds):
+    """Code that is made and run once, and that no pattern takes; one pattern may be a dotted name."""
+    without, during = {}, {}
+    for _ in range(rounds):
+        for kind in NEW_CODE:
+            without.setdefault(kind, []).append(target.ask("make_and_run", kind, 300))
+        with attached(daemon, target, "--delay", "0", "--target", "app.engine:step"):
+            for kind in NEW_CODE:
+                during.setdefault(kind, []).append(target.ask("make_and_run", kind, 300))
+    return [Row(text, "+%.1f us" % ((median(during[kind]) - median(without[kind])) / 1000), "", None,
+                "%.1f us to %.1f us" % (median(without[kind]) / 1000, median(during[kind]) / 1000))
+            for kind, text in NEW_CODE.items()]
+
+
 def other_process(daemon, python, rounds):
     """Another process of the same interpreter file, while the first one is attached and not: the best of each
     round, since nothing that others do on the machine makes it better."""
@@ -215,102 +200,6 @@ def after_kill(python):
             Row("from that kill until the probes are gone", "%.0f ms" % gone_ms)]
 
 
-class Closable:
-    def __init__(self, daemon):
-        self.close = daemon.clean_up
-
-
-def cpu_seconds(pid):
-    with open("/proc/%d/stat" % pid) as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def processes_of(daemon):
-    """With sbump-links."""
-    return [daemon.pid, *traces.children(daemon.pid)]
-
-
-def cpu_seconds_of(daemon):
-    return sum(map(cpu_seconds, processes_of(daemon)))
-
-
-def memory_mb(daemon):
-    """What its processes share counts once (Pss)."""
-    kilobytes = 0
-    for pid in processes_of(daemon):
-        with open("/proc/%d/smaps_rollup" % pid) as file:
-            kilobytes += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
-    return kilobytes / 1024
-
-
-def kernel_mb(daemon):
-    """What the kernel has for its BPF maps and programs: no process's memory, and its cgroup's."""
-    found = {}
-    for path in glob.glob("/proc/%d/fdinfo/*" % daemon.pid):
-        with contextlib.suppress(FileNotFoundError), open(path) as file:
-            fields = dict(line.split(":", 1) for line in file if ":" in line)
-            for kind in ("map_id", "prog_id"):
-                if kind in fields:
-                    found[kind, fields[kind]] = int(fields["memlock"])
-    return sum(found.values()) / (1 << 20)
-
-
-def idle_cost(python, seconds):
-    daemon = Daemon()
-    with contextlib.closing(Closable(daemon)), started(python) as target, attached(daemon, target):
-        before = cpu_seconds_of(daemon)
-        target.ask("run", seconds)
-        share = (cpu_seconds_of(daemon) - before) / seconds
-        memory, kernel = memory_mb(daemon), kernel_mb(daemon)
-    return [Row("daemon with one session: processor", "%.2f %% of a core" % (share * 100), "under 1 %", share < 0.01),
-            Row("daemon with one session: memory", "%.0f MB" % memory, "under 60 MB", memory < 60),
-            Row("daemon with one session: the kernel's memory for it", "%.0f MB" % kernel)]
-
-
-def fork_pool(python, count, aim_active_s):
-    """A service that forks its workers under a session that follows them."""
-    daemon = Daemon()
-    with contextlib.closing(Closable(daemon)), started(python) as target:
-        with attached(daemon, target, "--children", "--max-processes", count + 1, "--delay", "10us") as session:
-            begin = time.monotonic()
-            target.ask("fork_pool", count)
-            session.wait_for(lambda update: [one["state"] for one in update["processes"]].count("ACTIVE") > count, 60)
-            active_s = time.monotonic() - begin
-            before = cpu_seconds_of(daemon)
-            time.sleep(POOL_SECONDS)
-            share = (cpu_seconds_of(daemon) - before) / POOL_SECONDS
-            memory, kernel = memory_mb(daemon), kernel_mb(daemon)
-            begin = time.monotonic()
-        gone_s = time.monotonic() - begin
-        target.ask("end_pool")
-    name = "a pool of %d workers that are forked at once: " % count
-    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s, active_s <= aim_active_s),
-            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5),
-            Row(name + "processor", "%.2f %% of a core" % (share * 100), "under 5 %", share < 0.05),
-            Row(name + "memory", "%.0f MB" % memory, "under 100 MB", memory < 100),
-            Row(name + "the kernel's memory for it", "%.0f MB" % kernel)]
-
-
-def selected_pool(python, count, aim_active_s):
-    """The same workers, once they are there, without the service that forked them."""
-    daemon = Daemon()
-    with contextlib.closing(Closable(daemon)), started(python) as target:
-        target.ask("fork_pool", count)
-        begin = time.monotonic()
-        with attached(daemon, None, "--cmdline", "*%s*" % target.file, "--max-processes", count + 1,
-                      "--delay", "10us") as session:
-            active_s = time.monotonic() - begin
-            states = [one["state"] for one in session.updates[-1]["processes"]]
-            begin = time.monotonic()
-        gone_s = time.monotonic() - begin
-        target.ask("end_pool")
-    name = "%d processes that are selected: " % len(states)
-    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s,
-                active_s <= aim_active_s and states == ["ACTIVE"] * (count + 1)),
-            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5)]
-
-
 def executed_children(daemon, python, count):
     with started(python) as target:
         with attached(daemon, target, "--children") as session:
@@ -329,6 +218,7 @@ def measure(daemon, interpreter, quick):
         rows += rows_of_call_costs(*call_costs(daemon, target, rounds))
         rows += doses(daemon, target, quick)
         rows += sleeps(daemon, target, quick)
+        rows += new_code_costs(daemon, target, rounds)
         rows += hit_cost_beside_many(daemon, target, rounds)
     rows += attach_times(daemon, python, rounds)
     rows += executed_children(daemon, python, 6 if quick else 16)

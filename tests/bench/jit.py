@@ -9,28 +9,31 @@ ns a round of a loop around a call of f, which a session arms at dose 0; medians
 import os
 import sys
 
-import bench
+from bench import calmly
+from rows import median
+from sessions import F_ONLY, attached, started  # before the harness: it says where that is
+import interpreters
 from harness.daemon import Daemon
 from harness.session import Session
 
 
 def round_ns(target):
-    return bench.median(bench.calmly(target))
+    return median(calmly(target))
 
 
 def in_one_process(python, daemon):
     """The sham session ends as it should, then another daemon is killed."""
-    with bench.started(python) as target:
+    with started(python) as target:
         target.ask("batches", 2000, 2000)  # until it is compiled
         yield "before", round_ns(target)
-        with bench.attached(daemon, target, "--delay", "0"):
+        with attached(daemon, target, "--delay", "0"):
             yield "attached, dose 0", round_ns(target)
         yield "after the detach", round_ns(target)
         target.ask("batches", 2000, 2000)
         yield "some million calls later", round_ns(target)
         killed = Daemon()
         try:
-            session = Session(killed, "--pid", target.pid, *bench.F_ONLY, "--delay", "0")
+            session = Session(killed, "--pid", target.pid, *F_ONLY, "--delay", "0")
             session.wait_active()
             round_ns(target)
             killed.kill()
@@ -42,7 +45,7 @@ def in_one_process(python, daemon):
 
 def main():
     os.environ["PYTHON_JIT"] = "1"
-    python = bench.interpreters.Interpreter(sys.argv[1])
+    python = interpreters.Interpreter(sys.argv[1])
     daemon = Daemon()
     try:
         for what, ns in in_one_process(python, daemon):

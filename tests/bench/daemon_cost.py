@@ -1,0 +1,103 @@
+"""What the daemon itself takes: processor, memory, and its time for many processes."""
+import contextlib
+import glob
+import os
+import time
+
+from rows import Row
+from sessions import Closable, attached, started  # before the harness: it says where that is
+from harness import traces
+from harness.daemon import Daemon
+
+POOL_SECONDS = 5
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid) as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processes_of(daemon):
+    """With sbump-links."""
+    return [daemon.pid, *traces.children(daemon.pid)]
+
+
+def cpu_seconds_of(daemon):
+    return sum(map(cpu_seconds, processes_of(daemon)))
+
+
+def memory_mb(daemon):
+    """What its processes share counts once (Pss)."""
+    kilobytes = 0
+    for pid in processes_of(daemon):
+        with open("/proc/%d/smaps_rollup" % pid) as file:
+            kilobytes += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    return kilobytes / 1024
+
+
+def kernel_mb(daemon):
+    """What the kernel has for its BPF maps and programs: no process's memory, and its cgroup's."""
+    found = {}
+    for path in glob.glob("/proc/%d/fdinfo/*" % daemon.pid):
+        with contextlib.suppress(FileNotFoundError), open(path) as file:
+            fields = dict(line.split(":", 1) for line in file if ":" in line)
+            for kind in ("map_id", "prog_id"):
+                if kind in fields:
+                    found[kind, fields[kind]] = int(fields["memlock"])
+    return sum(found.values()) / (1 << 20)
+
+
+def idle_cost(python, seconds):
+    daemon = Daemon()
+    with contextlib.closing(Closable(daemon)), started(python) as target, attached(daemon, target):
+        before = cpu_seconds_of(daemon)
+        target.ask("run", seconds)
+        share = (cpu_seconds_of(daemon) - before) / seconds
+        memory, kernel = memory_mb(daemon), kernel_mb(daemon)
+    return [Row("daemon with one session: processor", "%.2f %% of a core" % (share * 100), "under 1 %", share < 0.01),
+            Row("daemon with one session: memory", "%.0f MB" % memory, "under 60 MB", memory < 60),
+            Row("daemon with one session: the kernel's memory for it", "%.0f MB" % kernel)]
+
+
+def fork_pool(python, count, aim_active_s):
+    """A service that forks its workers under a session that follows them."""
+    daemon = Daemon()
+    with contextlib.closing(Closable(daemon)), started(python) as target:
+        with attached(daemon, target, "--children", "--max-processes", count + 1, "--delay", "10us") as session:
+            begin = time.monotonic()
+            target.ask("fork_pool", count)
+            session.wait_for(lambda update: [one["state"] for one in update["processes"]].count("ACTIVE") > count, 60)
+            active_s = time.monotonic() - begin
+            before = cpu_seconds_of(daemon)
+            time.sleep(POOL_SECONDS)
+            share = (cpu_seconds_of(daemon) - before) / POOL_SECONDS
+            memory, kernel = memory_mb(daemon), kernel_mb(daemon)
+            begin = time.monotonic()
+        gone_s = time.monotonic() - begin
+        target.ask("end_pool")
+    name = "a pool of %d workers that are forked at once: " % count
+    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s, active_s <= aim_active_s),
+            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5),
+            Row(name + "processor", "%.2f %% of a core" % (share * 100), "under 5 %", share < 0.05),
+            Row(name + "memory", "%.0f MB" % memory, "under 100 MB", memory < 100),
+            Row(name + "the kernel's memory for it", "%.0f MB" % kernel)]
+
+
+def selected_pool(python, count, aim_active_s):
+    """The same workers, once they are there, without the service that forked them."""
+    daemon = Daemon()
+    with contextlib.closing(Closable(daemon)), started(python) as target:
+        target.ask("fork_pool", count)
+        begin = time.monotonic()
+        with attached(daemon, None, "--cmdline", "*%s*" % target.file, "--max-processes", count + 1,
+                      "--delay", "10us") as session:
+            active_s = time.monotonic() - begin
+            states = [one["state"] for one in session.updates[-1]["processes"]]
+            begin = time.monotonic()
+        gone_s = time.monotonic() - begin
+        target.ask("end_pool")
+    name = "%d processes that are selected: " % len(states)
+    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s,
+                active_s <= aim_active_s and states == ["ACTIVE"] * (count + 1)),
+            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5)]
