@@ -11,6 +11,7 @@ namespace {
 
 // A module's __name__ and __file__ are among the first names that importlib puts into it.
 constexpr int64_t kModuleDictEntries = 32;
+constexpr size_t kOverheadBytes = 128;  // of a name, beside its text
 // Of the newest modules, those that may get their __file__ only now.
 constexpr int64_t kMostIncomplete = 4;
 
@@ -49,10 +50,15 @@ void ModuleNames::Add(const std::string& filename, const std::string& module_nam
   // A key of sys.modules may be any str; with a slash it is no dotted name.
   if (filename.empty() || module_name.empty() || module_name.find('/') != std::string::npos) return;
   if (module_name.size() > kMaxNameBytes) return;
+  const auto file = names_by_file_.find(filename);
+  const size_t bytes =
+      kOverheadBytes + module_name.size() + (file == names_by_file_.end() ? filename.size() : 0);
+  if (bytes_ + bytes > kMaxBytes) return;
   std::vector<std::string>& names = names_by_file_[filename];
-  if (names.size() == kMaxNamesPerFile) return;
-  if (std::find(names.begin(), names.end(), module_name) == names.end())
-    names.push_back(module_name);
+  if (names.size() == kMaxNamesPerFile || std::ranges::find(names, module_name) != names.end())
+    return;
+  names.push_back(module_name);
+  bytes_ += bytes;
 }
 
 const std::vector<std::string>& ModuleNames::Find(const std::string& filename) const {

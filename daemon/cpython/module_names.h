@@ -24,8 +24,9 @@ class ModuleNames {
   absl::Status ReadNewest(const MemoryReader& memory, const Interpreter& interpreter,
                           const std::string& filename);
 
-  // Names learnt otherwise (a function's __module__). No more than kMaxNamesPerFile for a file, and
-  // none above kMaxNameBytes: the target chooses them, and each row carries them to every client.
+  // Names learnt otherwise (a function's __module__). No more than kMaxNamesPerFile for a file,
+  // none above kMaxNameBytes, and kMaxBytes of all: the target chooses them, and each row carries
+  // them to every client.
   void Add(const std::string& filename, const std::string& module_name);
 
   const std::vector<std::string>& Find(const std::string& filename) const;
@@ -34,6 +35,7 @@ class ModuleNames {
   static constexpr int64_t kNewest = 64;
   static constexpr size_t kMaxNamesPerFile = 64;
   static constexpr size_t kMaxNameBytes = 1024;
+  static constexpr size_t kMaxBytes = 32 << 20;
 
  private:
   // Of one sys.modules, which entries were looked at.
@@ -52,6 +54,7 @@ class ModuleNames {
                          RemoteAddr module, std::string* file);
 
   std::map<std::string, std::vector<std::string>> names_by_file_;
+  size_t bytes_ = 0;                 // of these
   std::map<RemoteAddr, Seen> seen_;  // by address of the dict
 };
 

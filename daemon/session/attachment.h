@@ -34,6 +34,7 @@
 #include "daemon/process/ptrace_stop.h"
 #include "daemon/session/attach_spec.h"
 #include "daemon/session/delay_window.h"
+#include "daemon/session/expected_names.h"
 #include "daemon/session/explain.h"
 #include "daemon/session/inventory.h"
 #include "daemon/session/name_filter.h"
@@ -165,6 +166,7 @@ class Attachment {
   // holds.cc: with a thread held
   void HandleEvent(const sb_event& event);
   void OnFirstSight(const sb_event& event);
+  bool HasRoom();
   void OnArm(const sb_event& event);
   void OnDead(const sb_event& event);
   absl::StatusOr<CodeObject> ReadNamed(RemoteAddr addr);
@@ -235,13 +237,7 @@ class Attachment {
   std::optional<NameFilter> filter_;
   NativePart natives_;
 
-  // 3.8 to 3.10: names of code objects that have not run yet, from the constants of those that
-  // have.
-  struct ExpectedName {
-    uint32_t fingerprint;
-    std::string qualname;
-  };
-  std::unordered_map<uint64_t, ExpectedName> expected_names_;
+  ExpectedNames expected_names_;  // 3.8 to 3.10
 
   std::optional<PtraceStop> early_stop_;
   bool stood_still_ = false;

@@ -148,7 +148,7 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) {
   snapshot.inexact |= snapshot.missed_calls != 0 || counts[SB_SKIP_RING_FULL] != 0;
   if (inventory_.without_row() != 0) {
     snapshot.skipped.push_back(
-        {StrCat("matching code objects beyond the first ", kMaxRows, " targets"),
+        {StrCat("matching code objects beyond the first ", inventory_.rows().size(), " targets"),
          inventory_.without_row()});
     snapshot.inexact = true;
   }

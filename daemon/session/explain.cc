@@ -18,11 +18,17 @@ std::vector<size_t> Unmatched(const Inventory& inventory) {
   return patterns;
 }
 
+void NamesToExplain::Add(const CodeName& name) {
+  const auto file = files_.try_emplace(std::string(name.filename), name.module_names.begin(),
+                                       name.module_names.end());
+  names_.push_back({&*file.first, std::string(name.qualname)});
+}
+
 Explanations NamesToExplain::Explain(const TargetList& targets,
                                      const std::vector<size_t>& patterns) const {
   std::vector<CodeName> views;
   for (const Name& name : names_)
-    views.push_back({name.filename, name.module_names, name.qualname});
+    views.push_back({name.file->first, name.file->second, name.qualname});
   Explanations explanations;
   for (size_t i : patterns) {
     const NearMissReport report =

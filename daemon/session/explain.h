@@ -20,20 +20,23 @@ std::vector<size_t> Unmatched(const Inventory& inventory);
 // Names that outlive what they were taken from: for a thread of its own.
 class NamesToExplain {
  public:
-  void Add(const CodeName& name) {
-    names_.push_back({std::string(name.filename),
-                      {name.module_names.begin(), name.module_names.end()},
-                      std::string(name.qualname)});
-  }
+  NamesToExplain() = default;
+  NamesToExplain(const NamesToExplain&) = delete;
+  NamesToExplain& operator=(const NamesToExplain&) = delete;
+
+  void Add(const CodeName& name);
   size_t size() const { return names_.size(); }
   Explanations Explain(const TargetList& targets, const std::vector<size_t>& patterns) const;
 
  private:
+  // Once each: a file may have many code objects, and a long name of its own.
+  using Files = std::unordered_map<std::string, std::vector<std::string>>;  // and their modules
   struct Name {
-    std::string filename;
-    std::vector<std::string> module_names;
+    const Files::value_type* file;
     std::string qualname;
   };
+
+  Files files_;
   std::vector<Name> names_;
 };
 

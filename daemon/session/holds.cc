@@ -15,7 +15,6 @@ namespace {
 constexpr int kMaxNesting = 50;
 // A thread waits meanwhile: about 20 ms at most.
 constexpr int kMostNestedAtOnce = 4000;
-constexpr size_t kMaxExpectedNames = 1'000'000;
 constexpr size_t kWatchedAtOnce = 64;
 constexpr uint64_t kInterpreterWatchNs = 500'000'000;
 constexpr char kUnseenInterpreter[] =
@@ -57,8 +56,8 @@ void Attachment::HandleEvent(const sb_event& event) {
 
 void Attachment::OnFirstSight(const sb_event& event) {
   absl::StatusOr<CodeObject> code = ReadNamed(RemoteAddr{event.code_addr});
-  if (!code.ok()) {
-    Skip("a code object could not be read when it was first seen");
+  if (!code.ok() || !HasRoom()) {
+    if (!code.ok()) Skip("a code object could not be read when it was first seen");
     // Once is enough.
     sb_verdict nothing{};
     nothing.fingerprint = event.fingerprint;
@@ -74,6 +73,14 @@ void Attachment::OnFirstSight(const sb_event& event) {
     return;
   }
   if (known.row != kNoRow) ArmHeld(known);
+}
+
+// Where there is none for what was not known when the session began, it is left alone.
+bool Attachment::HasRoom() {
+  if (inventory_.HasRoom()) return true;
+  Skip(StrCat("no room for more code objects and names (", Inventory::kMaxBytes >> 20,
+              " MB for a process)"));
+  return false;
 }
 
 void Attachment::OnArm(const sb_event& event) {
@@ -102,7 +109,7 @@ void Attachment::OnNewInterpreter(const sb_event& event) {
 
 void Attachment::OnDead(const sb_event& event) {
   const RemoteAddr addr{event.code_addr};
-  expected_names_.erase(addr.value);
+  expected_names_.Forget(addr);
   const KnownCode* known = inventory_.Find(addr);
   if (known == nullptr || known->head.fingerprint != event.fingerprint) return;
   if (!known->armed.empty()) journal_->Died(addr);
@@ -156,10 +163,8 @@ absl::StatusOr<CodeObject> Attachment::ReadNamed(RemoteAddr addr) {
   if (code.qualname_source != QualnameSource::kCoName) return code;
   if (is_module) {
     code.qualname_source = QualnameSource::kCoQualname;
-  } else if (const auto expected = expected_names_.find(addr.value);
-             expected != expected_names_.end() &&
-             expected->second.fingerprint == code.head.fingerprint) {
-    code.qualname = expected->second.qualname;
+  } else if (const std::string* expected = expected_names_.Find(addr, code.head.fingerprint)) {
+    code.qualname = *expected;
     code.qualname_source = QualnameSource::kEnclosingCode;
   }
   if (code.qualname_source != QualnameSource::kCoName && TakesFile(code.filename)) {
@@ -175,7 +180,7 @@ bool Attachment::TakesFile(const std::string& filename) {
 
 // The names of what `code` encloses, before any of it runs and before `code` itself is gone.
 void Attachment::RememberNested(const CodeObject& code, int depth, int& budget) {
-  if (depth == kMaxNesting || expected_names_.size() > kMaxExpectedNames) return;
+  if (depth == kMaxNesting || !expected_names_.HasRoom()) return;
   absl::StatusOr<std::vector<RemoteAddr>> nested =
       ReadNestedCode(memory_, interpreter_.layout(), interpreter_.code_type,
                      interpreter_.tuple_type, code.head.consts);
@@ -187,7 +192,7 @@ void Attachment::RememberNested(const CodeObject& code, int depth, int& budget) 
     if (!child.ok()) continue;
     child->qualname = NestedQualname(code, child->name);
     child->qualname_source = QualnameSource::kEnclosingCode;
-    expected_names_[addr.value] = {child->head.fingerprint, child->qualname};
+    expected_names_.Remember(addr, child->head.fingerprint, child->qualname);
     RememberNested(*child, depth + 1, budget);
   }
 }

@@ -5,6 +5,10 @@
 namespace sbump {
 namespace {
 
+// Beside the names.
+constexpr uint64_t kBytesOfCode = 256;
+constexpr uint64_t kBytesOfRow = 640;
+
 std::string RowKey(const KnownCode& code) {
   return StrCat(*code.filename, std::string_view("\0", 1), code.qualname, std::string_view("\0", 1),
                 code.head.first_line);
@@ -35,20 +39,44 @@ void Inventory::Unlink(KnownCode& code) {
   code.row = kNoRow;
 }
 
+const std::string* Inventory::UseFile(const std::string& filename) {
+  const auto [file, is_new] = filenames_.try_emplace(filename, 0);
+  if (is_new) bytes_ += filename.size();
+  ++file->second;
+  return &file->first;
+}
+
+void Inventory::LeaveFile(const std::string& filename) {
+  const auto file = filenames_.find(filename);
+  if (--file->second != 0) return;
+  bytes_ -= filename.size();
+  filenames_.erase(file);
+}
+
 void Inventory::Forget(RemoteAddr addr) {
   const auto found = codes_.find(addr.value);
   if (found == codes_.end()) return;
-  Unlink(found->second);
+  KnownCode& code = found->second;
+  Unlink(code);
+  bytes_ -= kBytesOfCode + code.qualname.size();
+  LeaveFile(*code.filename);
   codes_.erase(found);
 }
 
 KnownCode& Inventory::Learn(const CodeObject& code, const std::vector<std::string>& module_names) {
-  KnownCode& known = codes_[code.head.addr.value];
+  const std::string* filename = UseFile(code.filename);
+  const auto [at, is_new] = codes_.try_emplace(code.head.addr.value);
+  KnownCode& known = at->second;
   Unlink(known);
+  if (is_new)
+    bytes_ += kBytesOfCode;
+  else
+    LeaveFile(*known.filename);
+  bytes_ += code.qualname.size() - known.qualname.size();
   // What was written into the same object still stands there.
   if (known.head.fingerprint != code.head.fingerprint) known = KnownCode{};
   known.head = code.head;
-  known.filename = &*filenames_.insert(code.filename).first;
+  known.filename = filename;
   known.qualname = code.qualname;
   known.qualname_source = code.qualname_source;
   known.row = Judge(known, module_names);
@@ -90,7 +118,7 @@ uint32_t Inventory::RowFor(const KnownCode& code, size_t pattern,
       row_by_key_.try_emplace(RowKey(code), static_cast<uint32_t>(rows_.size()));
   const uint32_t row = entry->second;
   if (!is_new && rows_[row]->pattern == pattern) return row;
-  if (is_new && rows_.size() == kMaxRows) {
+  if (is_new && (rows_.size() == kMaxRows || !HasRoom())) {
     row_by_key_.erase(entry);
     ++without_row_;
     return kNoRow;
@@ -108,6 +136,8 @@ uint32_t Inventory::RowFor(const KnownCode& code, size_t pattern,
     return row;
   }
   for (size_t matched : info->matches) ++rows_by_pattern_[matched];
+  bytes_ += kBytesOfRow + 2 * (info->filename.size() + info->qualname.size());
+  for (const std::string& name : module_names) bytes_ += name.size();
   rows_.push_back(std::move(info));
   live_.push_back(0);
   blocked_.emplace_back();

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "daemon/attach/journal.h"
@@ -39,6 +38,11 @@ class Inventory {
  public:
   explicit Inventory(std::shared_ptr<const TargetList> targets);
 
+  // Whether there is room for more: what runs in a process, and under which names, is its own
+  // choice. What it had when it was walked is bounded already (HeapWalk::kMaxNameBytes).
+  bool HasRoom() const { return bytes_ < kMaxBytes; }
+  static constexpr uint64_t kMaxBytes = 128 << 20;
+
   // Adds or replaces what is known at its address, and gives it a row when a pattern takes it.
   KnownCode& Learn(const CodeObject& code, const std::vector<std::string>& module_names);
   KnownCode* Find(RemoteAddr addr);
@@ -58,7 +62,7 @@ class Inventory {
   // Calls of the row that were not counted: a lower bound.
   void AddMissedCalls(uint32_t row, uint64_t calls) { missed_[row] += calls; }
   uint64_t missed_calls(uint32_t row) const { return missed_[row]; }
-  // Matching code objects that got no row because there are kMaxRows.
+  // Matching code objects that got no row: there are kMaxRows, or no room.
   uint64_t without_row() const { return without_row_; }
   uint64_t rows_matched_by(size_t pattern) const { return rows_by_pattern_[pattern]; }
   bool ambiguous(size_t pattern) const { return ambiguous_[pattern]; }
@@ -79,10 +83,12 @@ class Inventory {
   std::shared_ptr<const RowInfo> Judged(RowInfo info) const;
   void NoteAmbiguous(const KnownCode& code, const std::vector<std::string>& module_names);
   void Unlink(KnownCode& code);
+  const std::string* UseFile(const std::string& filename);
+  void LeaveFile(const std::string& filename);
 
   std::shared_ptr<const TargetList> targets_;
   ModuleNames modules_;
-  std::unordered_set<std::string> filenames_;
+  std::unordered_map<std::string, size_t> filenames_;  // and how many code objects have each
   std::unordered_map<uint64_t, KnownCode> codes_;
   Rows rows_;
   std::unordered_map<std::string, uint32_t> row_by_key_;
@@ -90,6 +96,7 @@ class Inventory {
   std::vector<std::string> blocked_;  // per row
   std::vector<uint64_t> missed_;      // per row
   uint64_t without_row_ = 0;
+  uint64_t bytes_ = 0;  // that all this takes, about
   std::vector<uint64_t> rows_by_pattern_;
   std::vector<bool> ambiguous_;
 };

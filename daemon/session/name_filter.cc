@@ -8,6 +8,11 @@
 #include "bpf/shared/text.h"
 
 namespace sbump {
+namespace {
+
+constexpr size_t kMostFiles = 16384;  // as known_files has room for (bpf/wanted.bpf.h)
+
+}  // namespace
 
 std::optional<uint64_t> NameHash(std::string_view name) {
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
@@ -60,7 +65,7 @@ void NameFilter::NoteFile(Programs& programs, const TargetList& targets,
                           const std::string& filename,
                           const std::vector<std::string>& module_names) {
   const std::optional<uint64_t> hash = NameHash(filename);
-  if (!hash) return;
+  if (!hash || (known_.size() == kMostFiles && !known_.contains(filename))) return;
   const bool is_wanted = targets.AnyTakesModule({filename, module_names, ""});
   uint8_t& known = known_[filename];
   const uint8_t known_now = KnownOfFile(filename, is_wanted, last_part_only_);

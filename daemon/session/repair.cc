@@ -9,6 +9,7 @@ namespace sbump {
 namespace {
 
 constexpr size_t kLearntAtOnce = 32;
+constexpr size_t kMostLate = 1'000'000;
 constexpr uint64_t kFirstRepairPauseNs = 100'000'000;
 constexpr uint64_t kLongestRepairPauseNs = 10'000'000'000;
 
@@ -74,6 +75,10 @@ void Attachment::Repair() {
 // 3.12 on, a new version makes the process take instrumentation out, and ask anew.
 void Attachment::NoteLate(const sb_event& event, bool thread_may_have_gone) {
   ForgetLate(event.code_addr, event.fingerprint);
+  if (late_.size() == kMostLate) {
+    ++unattributed_calls_;
+    return;
+  }
   const KnownCode* known = inventory_.Find(RemoteAddr{event.code_addr});
   late_[event.code_addr] = {
       .fingerprint = event.fingerprint,
@@ -141,7 +146,7 @@ absl::Status Attachment::LearnLate(
 
 const KnownCode* Attachment::LearnLate(RemoteAddr addr) {
   absl::StatusOr<CodeObject> code = ReadNamed(addr);
-  if (!code.ok()) {
+  if (!code.ok() || !HasRoom()) {
     ForgetLate(addr.value, /*fingerprint=*/0);
     return nullptr;
   }

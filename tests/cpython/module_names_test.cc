@@ -209,5 +209,17 @@ TEST(LearntNamesTest, AFileHasABoundedNumberOfNames) {
   EXPECT_THAT(names.Find("/lib/n.py"), IsEmpty());
 }
 
+TEST(LearntNamesTest, ABoundedAmountOfThem) {
+  ModuleNames names;
+  const std::string path(64 << 10, 'x');
+  const auto file = [&](size_t i) { return path + std::to_string(i); };
+  size_t count = 0;
+  for (; !names.Find((names.Add(file(count), "m"), file(count))).empty(); ++count) {
+  }
+  EXPECT_LE(count, ModuleNames::kMaxBytes >> 16);
+  EXPECT_GT(count, ModuleNames::kMaxBytes >> 17);
+  EXPECT_THAT(names.Find(file(0)), ElementsAre("m"));
+}
+
 }  // namespace
 }  // namespace sbump

@@ -118,6 +118,20 @@ class LiarTest(HostileCase):
     def test_long_names(self):
         self.assert_said(self.lie(self.python, "long_names"), "incomplete")
 
+    def test_new_names_without_end(self):
+        """What lives is bounded by the process's own memory, but names, and rows of what is gone, are not."""
+        liar = self.start_target(script="liar.py")
+        for pattern in ("*:*", "app.engine:step"):
+            session = self.attach(liar, "--target", pattern)
+            self.assertGreater(liar.ask("new_names", 6, seconds=30), 1000)
+            last = session.finish()
+            if pattern == "*:*":
+                self.assertIn("no room for more", str(last["skipped"]))
+            self.assert_clean_proof(last)
+        self.assertEqual(traces.changed_text(liar.pid), [])
+        self.assert_ends_well(liar)
+        self.assert_neighbour_unharmed()
+
     def test_many_mappings(self):
         """More than the kernel allows by default, where we may allow it."""
         limit = "/proc/sys/vm/max_map_count"

@@ -135,6 +135,44 @@ TEST(InventoryTest, WhatBlocksACodeObjectIsSaidOfItsRow) {
   EXPECT_EQ(inventory.blocked(0), "");
 }
 
+// What a process makes while it runs is its own choice.
+TEST(InventoryTest, RoomForWhatLives) {
+  Inventory inventory(Targets({"*:nothing"}));
+  uint64_t count = 0;
+  for (; inventory.HasRoom(); ++count) {
+    inventory.Learn(Code(0x1000 * count, "f", std::string(64 << 10, 'x') + std::to_string(count)),
+                    {});
+  }
+  EXPECT_LE(count, Inventory::kMaxBytes >> 16);
+  EXPECT_GT(count, Inventory::kMaxBytes >> 17);
+  for (uint64_t i = 0; i < count; ++i) inventory.Forget({0x1000 * i});
+  EXPECT_TRUE(inventory.HasRoom());
+  for (uint64_t i = 0; i < 4 * count; ++i) {
+    inventory.Learn(Code(0x1000, "f", std::string(64 << 10, 'x') + std::to_string(i)), {});
+    ASSERT_TRUE(inventory.HasRoom()) << "one address, again and again";
+  }
+}
+
+TEST(InventoryTest, RoomForRowsThatStay) {
+  Inventory inventory(Targets({"*:*"}));
+  for (uint32_t line = 0; inventory.HasRoom(); ++line) {
+    ASSERT_LT(line, Inventory::kMaxBytes >> 16);
+    inventory.Learn(Code(0x1000, std::string(64 << 10, 'f'), "/app/m.py", line), {});
+  }
+  inventory.Forget({0x1000});
+  EXPECT_FALSE(inventory.HasRoom());
+}
+
+// A file may be known by many long names, and each row carries them.
+TEST(InventoryTest, RoomForRowsWithManyModuleNames) {
+  Inventory inventory(Targets({"*:*"}));
+  const std::vector<std::string> module_names(64, std::string(1024, 'm'));
+  for (uint32_t line = 0; line < 2 * (Inventory::kMaxBytes >> 16); ++line)
+    inventory.Learn(Code(0x1000 * (1 + line), "f", "/app/m.py", line), module_names);
+  EXPECT_LE(inventory.rows().size(), Inventory::kMaxBytes >> 16);
+  EXPECT_GT(inventory.without_row(), 0U);
+}
+
 TEST(InventoryTest, NamesForNearMisses) {
   Inventory inventory(Targets({"*:f"}));
   const KnownCode& known = inventory.Learn(Code(0x1000, "x"), {});

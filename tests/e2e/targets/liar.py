@@ -99,6 +99,15 @@ def long_names():
         keep(type(step)(step.__code__.replace(co_name="m" * 60000 + str(i)), {}))
 
 
+def new_names(seconds):
+    """New code all the time, each of a file of its own with a name as long as one may be."""
+    end, i = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        exec(compile("def f():\n    pass\nf()\n", "/%060000d.py" % i, "exec"), {})
+        i += 1
+    return i
+
+
 def consts_lead_back():
     """Constants that hold their own code object, and each other's."""
     one, _ = spoilt(1)
@@ -197,5 +206,5 @@ def leave():
 
 if __name__ == "__main__":
     serve({name: globals()[name] for name in (
-        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "consts_lead_back", "changes", "forged_offsets",
-        "forged_cookie", "silent_page", "unanswered_page", "silent_library", "many_maps", "leave")})
+        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "new_names", "consts_lead_back", "changes",
+        "forged_offsets", "forged_cookie", "silent_page", "unanswered_page", "silent_library", "many_maps", "leave")})
