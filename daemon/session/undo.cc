@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "daemon/attach/arming.h"
@@ -139,6 +141,19 @@ bool IsHeldByUs(const TargetProcess& process) {
          access(StrCat("/proc/self/task/", tracer).c_str(), F_OK) == 0;
 }
 
+// One that is on its way out has no memory any more, and no program: soon it is gone. (So has one
+// whose first thread has ended before others: that stays.)
+bool IsEnding(pid_t pid, const std::function<bool()>& is_alive) {
+  constexpr int kLooksAtOne = 100;
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  for (int look = 0; look < kLooksAtOne && is_alive(); ++look) {
+    struct stat program {};
+    if (stat(StrCat("/proc/", pid, "/exe").c_str(), &program) == 0 || errno != ENOENT) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return !is_alive();
+}
+
 // Of what cannot be looked at: it has ended, or is none that we may touch.
 bool IsNone(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsUnimplemented(status) ||
@@ -226,7 +241,8 @@ class CopiesOf {
   void LookAt(pid_t pid) {
     if (program_ && ProgramOf(AT_FDCWD, StrCat("/proc/", pid, "/exe")) != program_) return;
     absl::StatusOr<std::optional<Copy>> copy = Open(pid);
-    if (!copy.ok() && !IsNone(copy.status()) && IsRunning(pid)) return Fail(copy.status());
+    if (!copy.ok() && !IsNone(copy.status()) && !IsEnding(pid, [pid] { return IsRunning(pid); }))
+      return Fail(copy.status());
     if (!copy.ok() || !*copy) return;
     if (TimeIsOver())
       return Fail(absl::DeadlineExceededError(StrCat(
@@ -239,7 +255,8 @@ class CopiesOf {
 
   void UndoOne(Copy& copy) {
     const absl::StatusOr<int> fields = UndoAll(copy.process, copy.memory, files_, journal_, true);
-    if (!fields.ok() && copy.process.Alive()) return Fail(fields.status());
+    const auto is_alive = [&] { return copy.process.Alive(); };
+    if (!fields.ok() && !IsEnding(copy.process.pid(), is_alive)) return Fail(fields.status());
     if (!fields.ok() || *fields == 0) return;
     ++undone_.processes;
     undone_.fields += *fields;

@@ -179,11 +179,11 @@ class Upheaval:
     def starve(self):
         """A stopped daemon cannot leave its target slow beyond the session's life: the kernel watches that."""
         world = self.world
-        world.start_session(self.kind, "--delay", "2ms", "--ttl", "1s").wait_active(SECONDS)
+        world.start_session(self.kind, "--delay", "2ms", "--ttl", "2s").wait_active(SECONDS)
         begin = time.monotonic()
         world.daemon.child.send_signal(signal.SIGSTOP)
         try:
-            time.sleep(max(0, begin + 1.2 - time.monotonic()))
+            time.sleep(max(0, begin + 2.2 - time.monotonic()))
             self.judge.turmoil()
             self.turmoil_runs = False
             slowest = world.target.ask("speed", seconds=SECONDS)[0]
