@@ -141,19 +141,6 @@ bool IsHeldByUs(const TargetProcess& process) {
          access(StrCat("/proc/self/task/", tracer).c_str(), F_OK) == 0;
 }
 
-// One that is on its way out has no memory any more, and no program: soon it is gone. (So has one
-// whose first thread has ended before others: that stays.)
-bool IsEnding(pid_t pid, const std::function<bool()>& is_alive) {
-  constexpr int kLooksAtOne = 100;
-  constexpr auto kPause = std::chrono::milliseconds(5);
-  for (int look = 0; look < kLooksAtOne && is_alive(); ++look) {
-    struct stat program {};
-    if (stat(StrCat("/proc/", pid, "/exe").c_str(), &program) == 0 || errno != ENOENT) return false;
-    std::this_thread::sleep_for(kPause);
-  }
-  return !is_alive();
-}
-
 // Of what cannot be looked at: it has ended, or is none that we may touch.
 bool IsNone(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsUnimplemented(status) ||
@@ -205,6 +192,20 @@ class CopiesOf {
     undone_.first_failure.Update(status);
   }
   bool TimeIsOver() const { return MonotonicNs() > give_up_ns_; }
+
+  // One that is on its way out has no memory any more, and no program: soon it is gone. (So has one
+  // whose first thread has ended before others: that stays; and one that cannot close its files.)
+  bool IsEnding(pid_t pid, const std::function<bool()>& is_alive) const {
+    constexpr int kMostPauses = 100;
+    constexpr auto kPause = std::chrono::milliseconds(5);
+    for (int i = 0; i < kMostPauses && is_alive() && !TimeIsOver(); ++i) {
+      struct stat program {};
+      if (stat(StrCat("/proc/", pid, "/exe").c_str(), &program) == 0 || errno != ENOENT)
+        return false;
+      std::this_thread::sleep_for(kPause);
+    }
+    return !is_alive();
+  }
 
   absl::StatusOr<std::optional<Copy>> Open(pid_t pid) const {
     SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
