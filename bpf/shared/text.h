@@ -10,10 +10,10 @@
 #define SB_TEXT_BYTES 192
 #define SB_TEXT_WORDS (SB_TEXT_BYTES / 8)
 
-/* What the daemon tells of a file. */
-#define SB_FILE_UNWANTED 1 /* no pattern takes it, under any name */
-#define SB_FILE_OF_NO_MODULE \
-  2 /* what runs in it under a module's name is none, and tells nothing */
+/* What the daemon tells of a file: no pattern takes it, under any name; and what runs in it under a
+ * module's name is no module's, and tells nothing. */
+#define SB_FILE_UNWANTED 1
+#define SB_FILE_OF_NO_MODULE 2
 
 /* Of an ASCII name of `length` bytes in words whose remaining bytes are 0. Multiplied as in
  * sb_fingerprint(), and folded so that each input bit reaches the low half too.
