@@ -65,15 +65,16 @@ absl::Status MakeStateDir(const std::string& path) {
 
 // Without rights or features the daemon serves all the same: the doctor and the refusals say what
 // is missing.
-TrapCosts Calibrate(LinkKeeper& keeper) {
-  absl::StatusOr<TrapCosts> costs = MeasureTrapCosts(keeper);
-  if (costs.ok()) {
-    Log(LogLevel::kInfo, "calibrated",
-        {{"trap_cost_ns", costs->emulated_ns}, {"stepped_trap_cost_ns", costs->stepped_ns}});
-    return *costs;
+void Calibrate(Calibration& calibration, LinkKeeper& keeper) {
+  if (const absl::Status begun = calibration.Begin(keeper); !begun.ok()) {
+    Log(LogLevel::kError, "cannot_attach", {{"why", ToStd(begun.message())}});
+    return;
   }
-  Log(LogLevel::kError, "cannot_attach", {{"why", ToStd(costs.status().message())}});
-  return {};
+  const TrapCosts costs = calibration.costs();
+  Log(LogLevel::kInfo, "calibrated",
+      {{"trap_cost_ns", costs.emulated_ns},
+       {"inlined_trap_cost_ns", costs.inlined_ns},
+       {"stepped_trap_cost_ns", costs.stepped_ns}});
 }
 
 void Recover(const std::string& state_dir, InterpreterFileCache& files) {
@@ -224,11 +225,10 @@ int RunDaemon(const DaemonOptions& options) {
     Log(LogLevel::kError, "recovery_waits", {{"why", "a process's memory does not answer"}});
   TargetLock::RemoveStale();
   Meters meters;
-  const TrapCosts trap_costs = Calibrate(**keeper);
-  GateOptions gate_options = options.gate;
-  gate_options.hit_cost_ns = trap_costs.emulated_ns;
+  Calibration calibration;
+  Calibrate(calibration, **keeper);
   // After the recovery, which a mistake in a file must not keep from its work.
-  absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(gate_options, meters);
+  absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(options.gate, meters);
   if (!gate.ok()) {
     CannotStart(gate.status());
     return kBadPolicy;
@@ -246,7 +246,7 @@ int RunDaemon(const DaemonOptions& options) {
                       .processes = &processes,
                       .clean_links = &clean_links,
                       .state_dir = options.state_dir,
-                      .trap_costs = trap_costs});
+                      .calibration = &calibration});
   Connections connections;
   absl::StatusOr<std::unique_ptr<RpcServers>> servers = RpcServers::Start([&] {
     return std::make_unique<ControlService>(table, control, blocking, connections, **gate);

@@ -130,6 +130,7 @@ Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)
       children_(spec.children),
       ttl_ns_(spec.ttl_ns),
       max_stop_ns_(spec.max_stop_ns),
+      hit_cost_ns_(spec.trap_costs.emulated_ns),
       changed_by_(caller_) {}
 
 std::string Admission::session_id() const {
@@ -254,7 +255,7 @@ AuditRecord Admission::UpdateOf(const TargetFacts& facts, const std::string& ses
     std::lock_guard lock(mutex_);
     record.caller = changed_by_;
   }
-  RecordRules(rules, gate_.options_.hit_cost_ns, record);
+  RecordRules(rules, hit_cost_ns_, record);
   return record;
 }
 
@@ -268,7 +269,7 @@ AuditRecord Admission::AttachOf(const TargetFacts& facts, const std::string& ses
                      .on = on_ == HitOn::kResume ? "resume" : "call",
                      .children = children_,
                      .ttl_ns = ttl_ns_};
-  RecordRules(rules, gate_.options_.hit_cost_ns, record);
+  RecordRules(rules, hit_cost_ns_, record);
   return record;
 }
 

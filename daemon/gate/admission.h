@@ -84,6 +84,7 @@ class Admission {
   const bool children_;
   const uint64_t ttl_ns_;
   const uint64_t max_stop_ns_;
+  const uint64_t hit_cost_ns_;  // no dose but 0 is less: the log tells the one in force
 
   mutable std::mutex mutex_;
   std::string session_id_;          // guarded by mutex_

@@ -151,7 +151,7 @@ absl::Status Gate::NoteUpdate(const Caller& caller, const std::string& session_i
   const std::shared_ptr<Admission> admission = Find(session_id);
   if (admission != nullptr) return admission->NoteUpdate(caller, after);
   AuditRecord record{.event = "update", .caller = caller, .session = session_id};
-  RecordRules(after, options_.hit_cost_ns, record);
+  RecordRules(after, /*hit_cost_ns=*/0, record);  // it has ended: nothing is in force
   return Record(record);
 }
 

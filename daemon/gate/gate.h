@@ -23,9 +23,8 @@
 namespace sbump {
 
 struct GateOptions {
-  std::string policy_file;   // empty: root alone
-  std::string audit_file;    // empty: no audit log
-  uint64_t hit_cost_ns = 0;  // no dose but 0 is less: the log tells the one in force
+  std::string policy_file;  // empty: root alone
+  std::string audit_file;   // empty: no audit log
 };
 
 class Gate {

@@ -156,6 +156,7 @@ grpc::ServerWriteReactor<v1::SessionUpdate>* ControlService::Attach(
   // What a client says of itself counts only where it is root.
   if (!caller->IsLocal() || caller->uid != 0) spec->client_name = ToString(*caller);
   control_.Post([this, stream, caller = *caller, spec = *std::move(spec)]() mutable {
+    spec.trap_costs = table_.environment().calibration->costs();
     const absl::StatusOr<std::shared_ptr<Admission>> admission = gate_.Admit(caller, spec);
     if (!admission.ok()) return stream->PostEnd(admission.status());
     BeginSession(stream, std::move(spec), *admission);
@@ -357,7 +358,7 @@ grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* c
   reply->set_started_unix_ns(started_unix_ns_);
   reply->set_sessions(static_cast<uint32_t>(table_.All().size()));
   reply->add_supported_python(kSupportedPython);
-  reply->set_trap_cost_ns(table_.environment().trap_costs.emulated_ns);
+  reply->set_trap_cost_ns(table_.environment().calibration->costs().emulated_ns);
   reply->set_state_dir(table_.environment().state_dir);
   return FinishAtOnce(context, absl::OkStatus());
 }

@@ -146,7 +146,7 @@ absl::Status Attachment::ReserveRows() {
   for (; slots_published_ < count; ++slots_published_) {
     const Dose dose = rules_.DoseOf(inventory_.rows()[slots_published_]->pattern);
     programs_->slot(slots_published_).delay_ns =
-        DelayInForce(dose.delay_ns, environment_.trap_costs.emulated_ns);
+        DelayInForce(dose.delay_ns, spec_.trap_costs.emulated_ns);
     programs_->slot(slots_published_).every = dose.every;
   }
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/attach/calibration.h"
 #include "daemon/base/status.h"
 #include "daemon/match/native_pattern.h"
 #include "daemon/match/target_list.h"
@@ -100,6 +101,8 @@ struct AttachSpec {
   std::string client_name;
   // The session's own: so many were selected that their links are to be closed side by side.
   bool many_processes = false;
+  // Of when it was asked for: the same in the audit log and in all of the session.
+  TrapCosts trap_costs;
   Authorise authorise;
   Sees sees;  // of a selector
 

@@ -27,7 +27,7 @@ Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environ
       lock_(std::move(lock)),
       memory_(std::move(memory)),
       inventory_(spec.rules.targets),
-      natives_(process_, memory_, environment.trap_costs) {}
+      natives_(process_, memory_, spec.trap_costs) {}
 
 Attachment::~Attachment() { Detach(); }
 
@@ -68,9 +68,14 @@ absl::Status Attachment::Study() {
   return absl::OkStatus();
 }
 
+// From 3.11 on a call of a Python function is no call of the interpreter's own.
+uint64_t Attachment::TrapCostNs() const {
+  const bool inlines = HasPython() && interpreter_.file->version.AtLeast(3, 11);
+  return inlines ? spec_.trap_costs.inlined_ns : spec_.trap_costs.emulated_ns;
+}
+
 absl::Status Attachment::LoadPrograms() {
-  const uint64_t trap_cost_ns = environment_.trap_costs.emulated_ns;
-  sb_config config = HasPython() ? MakeConfig(interpreter_, trap_cost_ns) : sb_config{};
+  sb_config config = HasPython() ? MakeConfig(interpreter_, TrapCostNs()) : sb_config{};
   config.hold_limit_ns = kHoldLimitNs;
   config.on_resume = spec_.on == HitOn::kResume ? 1 : 0;
   config.sleeps = spec_.mode == DelayMode::kSleep ? 1 : 0;
@@ -209,7 +214,7 @@ absl::Status Attachment::CheckProbesPlaced() const {
 void Attachment::PublishDoses() {
   dose_warnings_.clear();
   std::set<uint64_t> raised;
-  const uint64_t hit_cost_ns = environment_.trap_costs.emulated_ns;
+  const uint64_t hit_cost_ns = spec_.trap_costs.emulated_ns;
   const auto note = [&](uint64_t delay_ns) {
     const uint64_t in_force_ns = DelayInForce(delay_ns, hit_cost_ns);
     if (in_force_ns == delay_ns || !raised.insert(delay_ns).second) return;

@@ -65,7 +65,7 @@ struct SessionEnvironment {
   // Of one session, with those that have ended: each leaves its last figures in it.
   size_t most_processes_ever = 1024;
   std::string state_dir;
-  TrapCosts trap_costs;
+  Calibration* calibration = nullptr;
 };
 
 class Attachment {
@@ -123,6 +123,7 @@ class Attachment {
   bool HasProgram() const;
   bool HasPython() const { return interpreter_.file != nullptr; }
   absl::Status Study();
+  uint64_t TrapCostNs() const;  // at the probe of Python functions
   absl::Status LoadPrograms();
   bool ClosesQuickly();
   absl::Status NoteImage();

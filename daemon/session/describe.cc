@@ -117,7 +117,7 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
       pattern.overshoot = std::make_shared<const OvershootHistogram>(found->second);
     }
     const Dose dose = rules_.DoseOf(i);
-    pattern.delay_ns = DelayInForce(dose.delay_ns, environment_.trap_costs.emulated_ns);
+    pattern.delay_ns = DelayInForce(dose.delay_ns, spec_.trap_costs.emulated_ns);
     pattern.every = dose.every;
     const auto explained = explanations_.find(i);
     if (pattern.status == PatternStatus::kNoMatch && explained != explanations_.end()) {
@@ -162,8 +162,8 @@ void Attachment::Describe(Snapshot& snapshot) {
   snapshot.times = times_;
   // The median is known to a bucket, the maximum exactly.
   snapshot.times.hold_p50_ns = std::min(hold_times_.MedianNs(), times_.hold_max_ns);
-  snapshot.delay_ns = DelayInForce(rules_.dose.delay_ns, environment_.trap_costs.emulated_ns);
-  snapshot.trap_cost_ns = environment_.trap_costs.emulated_ns;
+  snapshot.delay_ns = DelayInForce(rules_.dose.delay_ns, spec_.trap_costs.emulated_ns);
+  snapshot.trap_cost_ns = TrapCostNs();
   snapshot.warnings = warnings_;
   snapshot.warnings.insert(snapshot.warnings.end(), dose_warnings_.begin(), dose_warnings_.end());
   DescribeRows(snapshot);

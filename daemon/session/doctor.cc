@@ -57,10 +57,12 @@ class Doctor {
     Add(programs.ok() ? FindingLevel::kOk : FindingLevel::kProblem, "kernel", "BPF programs",
         programs.ok() ? "load" : std::string(programs.status().message()));
     if (!programs.ok()) return;
+    const TrapCosts costs = environment_.calibration->costs();
     Add(FindingLevel::kOk, "cost", "probe hit",
-        StrCat(environment_.trap_costs.emulated_ns, " ns (calibrated, taken off each dose)"));
+        StrCat(costs.emulated_ns, " ns; Python 3.11 and later ", costs.inlined_ns,
+               " ns (calibrated, taken off each dose)"));
     Add(FindingLevel::kOk, "cost", "probe hit, single-stepped",
-        StrCat(environment_.trap_costs.stepped_ns,
+        StrCat(costs.stepped_ns,
                " ns (calibrated; native functions that offer no cheaper instruction)"));
     Add(FindingLevel::kOk, "cost", "matching call with dose 0",
         "about 0.7 us more; other functions: none");

@@ -108,7 +108,8 @@ absl::StatusOr<MatchResult> RunMatch(pid_t pid, const TargetRules& rules, uint64
     SB_ASSIGN_OR_RETURN(std::string exe, process.ExePath());
     result.snapshot.process = DescribeNativeProcess(process, std::move(exe));
   }
-  SB_RETURN_IF_ERROR(MatchNative(process, memory, rules, environment.trap_costs, result.snapshot));
+  SB_RETURN_IF_ERROR(
+      MatchNative(process, memory, rules, environment.calibration->costs(), result.snapshot));
   return result;
 }
 

@@ -43,8 +43,7 @@ class Judge:
         self._holds(lambda: not traces.stuck_threads(pid), lambda: "threads in state D: %s" % traces.stuck_threads(pid))
         self._holds(lambda: not world.daemon.journals(), lambda: "journals: %s" % world.daemon.journals())
         self._holds(lambda: not traces.held_locks(pid), lambda: "locks: %s" % traces.held_locks(pid))
-        self._holds(lambda: not traces.kernel_objects(world.daemon.pid),
-                    lambda: "kernel objects: %s" % traces.kernel_objects(world.daemon.pid))
+        self._holds(lambda: not world.daemon.kernel_objects(), lambda: "kernel objects: %s" % world.daemon.kernel_objects())
         if "event=recovery_failed" in world.daemon.log or "event=journal_broken" in world.daemon.log:
             self._find("recovery: %s" % world.daemon.log[-1500:])
         self._target(0, True)

@@ -5,7 +5,6 @@ import signal
 import stat
 import time
 
-from harness import traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
 from harness.daemon import SBUMPD, clean_environment, run_client
@@ -211,7 +210,7 @@ class ListenersTest(Case):
         self.addCleanup(second.kill)
         self.assertNotEqual(second.wait(10), 0)
         self.assertEqual(self.daemon.ctl("list").code, 0)
-        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+        self.assertEqual(self.daemon.kernel_objects(), [])
 
 
 if __name__ == "__main__":

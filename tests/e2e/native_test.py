@@ -148,7 +148,7 @@ class ProgramTest(NativeCase):
         self.assert_refused(self.daemon.ctl("attach", "--pid", self.engine.pid, "--target", "*:*", "--native",
                                             "libengine.so:work"), UNSUPPORTED, "no Python")
         self.assert_nothing_left(self.engine)
-        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+        self.assertEqual(self.daemon.kernel_objects(), [])
 
     def test_a_version_as_nm_marks_it(self):
         for written in ("pthread_cond_signal@@GLIBC_2.3.2", "pthread_cond_signal@GLIBC_2.3.2"):

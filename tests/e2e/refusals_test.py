@@ -86,7 +86,7 @@ class ArgumentsTest(Case):
         other = self.start_daemon()
         answer = other.ctl("attach", "--pid", self.target.pid, "--target", "*:step")
         self.assert_refused(answer, BUSY, session.id, "sbumpctl (pid %d)" % session.child.pid)
-        self.assertEqual(traces.kernel_objects(other.pid), [])
+        self.assertEqual(other.kernel_objects(), [])
         self.target.ask("call", "step", 3)
         self.assertEqual([row["calls"] for row in session.finish()["targets"]], [3])
         # Free again: for the other one, too.
@@ -104,7 +104,7 @@ class ProcessesTest(Case):
         self.assertNotEqual(doctor.code, 0, doctor)
         for word in words:
             self.assertIn(word, doctor.out)
-        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+        self.assertEqual(self.daemon.kernel_objects(), [])
         self.assertEqual(self.daemon.journals(), [])
 
     def other_child(self, *command):
@@ -167,7 +167,7 @@ class ProcessesTest(Case):
 
 class EndingTargetsTest(Case):
     def assert_daemon_clean(self, target):
-        self.assertEqual(traces.kernel_objects(self.daemon.pid), [])
+        self.assertEqual(self.daemon.kernel_objects(), [])
         self.assertEqual(self.daemon.journals(), [])
         self.assertEqual(traces.locks(target.pid, target.start_ticks), [])
 
@@ -227,7 +227,7 @@ class EndingTargetsTest(Case):
             codes[code] = codes.get(code, 0) + 1
             self.assertIn(code, (NO_PROCESS, UNSUPPORTED, NO_MATCH, TARGET_ENDED, 0), session.errors)
             self.assertIsNone(self.daemon.child.process.poll(), self.daemon.log)
-        self.eventually(lambda: traces.kernel_objects(self.daemon.pid) == [], 2, "the last link's end")
+        self.eventually(lambda: self.daemon.kernel_objects() == [], 2, "the last link's end")
         self.assertEqual(self.daemon.journals(), [])
         self.assertGreater(codes.get(TARGET_ENDED, 0) + codes.get(NO_PROCESS, 0), 5, codes)
 

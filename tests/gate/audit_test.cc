@@ -66,15 +66,15 @@ TEST_F(AuditTest, AProcessThatComesLaterIsRecordedWithTheRulesOfThen) {
 }
 
 TEST_F(AuditTest, TheDoseInForceIsRecorded) {
-  gate_ = Open(/*hit_cost_ns=*/700);
   AttachSpec spec = Spec(1);
+  spec.trap_costs.emulated_ns = 700;
   const auto admission = *gate_->Admit(Local(1), spec);
   ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
   EXPECT_THAT(Log(), HasSubstr("\"rules\":[{\"pattern\":\"*:f\",\"delay_ns\":700,"));
   ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", Spec(0).rules).ok());
   EXPECT_THAT(Updates(), ElementsAre(HasSubstr("\"delay_ns\":0")));
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(699).rules).ok());
-  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s9", Spec(701).rules).ok());
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", Spec(699).rules).ok());
+  ASSERT_TRUE(gate_->NoteUpdate(Local(0), "s1", Spec(701).rules).ok());
   EXPECT_THAT(Updates(), ElementsAre(HasSubstr(":0,"), HasSubstr(":700,"), HasSubstr(":701,")));
 }
 

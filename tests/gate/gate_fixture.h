@@ -43,9 +43,8 @@ class GateTest : public testing::Test {
     Write(kPolicy);
     gate_ = Open();
   }
-  std::unique_ptr<Gate> Open(uint64_t hit_cost_ns = 0) {
-    return *Gate::Open({.policy_file = policy_, .audit_file = audit_, .hit_cost_ns = hit_cost_ns},
-                       meters_);
+  std::unique_ptr<Gate> Open() {
+    return *Gate::Open({.policy_file = policy_, .audit_file = audit_}, meters_);
   }
   void Write(const std::string& text) {
     std::ofstream(policy_) << text;

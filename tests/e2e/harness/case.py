@@ -197,7 +197,7 @@ class Case(unittest.TestCase):
         self.assertEqual(traces.held_locks(pid) if after_kill else traces.locks(pid), [])
         self.assertEqual([name for name in daemon.journals() if name.startswith("%d-" % pid)], [])
         if daemon.runs():
-            self.assertEqual(traces.kernel_objects(daemon.pid), [])
+            self.assertEqual(daemon.kernel_objects(), [])
         if isinstance(target, Target):
             # CPython's own tools leave `own_marks`: on 3.12 and later a function is rid of theirs at its next call.
             armed = [name for name in target.ask("armed_code") if name.rpartition(":")[2] not in own_marks]

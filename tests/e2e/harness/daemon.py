@@ -1,4 +1,5 @@
 """sbumpd, private to a test: its own socket and state directory."""
+import collections
 import contextlib
 import os
 import pathlib
@@ -48,6 +49,7 @@ class Daemon:
         self.socket = self.directory + "/s"
         self.endpoint = "unix:" + self.socket
         self.state_dir = state_dir or self.directory + "/state"
+        self.own_kernel_objects = collections.Counter()
         self.child = Child([*prefix, SBUMPD, "--listen", self.endpoint, "--state-dir", self.state_dir, *options],
                            death_signal=signal.SIGTERM, env=clean_environment())
         if wait:
@@ -76,6 +78,11 @@ class Daemon:
             if time.monotonic() > limit:
                 raise AssertionError("no socket after %d s: %s" % (START_SECONDS, self.log))
             time.sleep(0.01)
+        self.own_kernel_objects = collections.Counter(traces.kernel_objects(self.pid))
+
+    def kernel_objects(self):
+        """Those that sessions hold: beside the daemon's own, which it measures with what a hit costs."""
+        return sorted((collections.Counter(traces.kernel_objects(self.pid)) - self.own_kernel_objects).elements())
 
     @contextlib.contextmanager
     def standing_still(self):

@@ -299,7 +299,7 @@ class Works(KernelCase, FamilyCase):
             target.child.wait(10)
             self.assertLess(time.monotonic() - begin, 2)
             self.assertEqual(session.wait_end(END_SECONDS)["end"]["reason"], "target exited")
-            self.eventually(lambda: traces.kernel_objects(self.daemon.pid) == [], 5, "the probes' end")
+            self.eventually(lambda: self.daemon.kernel_objects() == [], 5, "the probes' end")
 
     @each_interpreter
     def test_daemon_killed(self, python):
