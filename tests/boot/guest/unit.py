@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from harness.daemon import run_client
+from harness.daemon import Served
 
 NAME = "sbumpd.service"
 DROP_INS = "/run/systemd/system/%s.d" % NAME
@@ -22,7 +22,7 @@ def journal(since=None):
     return ended.stdout.decode(errors="replace")[-8000:]
 
 
-class Unit:
+class Unit(Served):
     endpoint = "unix:/run/sbumpd/sbumpd.sock"
     state_dir = "/run/sbumpd"
 
@@ -31,12 +31,10 @@ class Unit:
         # Counts restarts from 0 again. (A unit that has not run is not known by that.)
         subprocess.run(["systemctl", "reset-failed", NAME], stderr=subprocess.DEVNULL, timeout=90)
         systemctl("start", NAME)
+        self.note_own_kernel_objects()
 
     def stop(self):
         systemctl("stop", NAME)
-
-    def ctl(self, *arguments, **options):
-        return run_client(self.endpoint, *arguments, **options)
 
     def value(self, name):
         return systemctl("show", "--value", "-p", name, NAME).strip()
@@ -47,10 +45,6 @@ class Unit:
 
     def runs(self):
         return self.pid != 0
-
-    def journals(self):
-        directory = os.path.join(self.state_dir, "journal")
-        return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
 
     def drop_in(self, text):
         """Lines of [Service] that hold until the next boot; all of them are taken away by `no_drop_ins`."""

@@ -42,14 +42,33 @@ def run_client(endpoint, *arguments, env=None, seconds=30, prefix=()):
     return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
-class Daemon:
+class Served:
+    """A daemon that serves sessions, however it was started."""
+    own_kernel_objects = collections.Counter()
+
+    def note_own_kernel_objects(self):
+        """To be called while it has no session. Another start of it holds the same."""
+        self.own_kernel_objects = collections.Counter(traces.kernel_objects(self.pid))
+
+    def kernel_objects(self):
+        """Those that sessions hold: beside the daemon's own, which it measures with what a hit costs."""
+        return sorted((collections.Counter(traces.kernel_objects(self.pid)) - self.own_kernel_objects).elements())
+
+    def ctl(self, *arguments, **options):
+        return run_client(self.endpoint, *arguments, **options)
+
+    def journals(self):
+        directory = os.path.join(self.state_dir, "journal")
+        return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+
+class Daemon(Served):
     def __init__(self, state_dir=None, prefix=(), wait=True, options=()):
         # /tmp, not $TEST_TMPDIR: the path of a socket has at most 107 bytes.
         self.directory = tempfile.mkdtemp(prefix="sbump-e2e-", dir="/tmp")
         self.socket = self.directory + "/s"
         self.endpoint = "unix:" + self.socket
         self.state_dir = state_dir or self.directory + "/state"
-        self.own_kernel_objects = collections.Counter()
         self.child = Child([*prefix, SBUMPD, "--listen", self.endpoint, "--state-dir", self.state_dir, *options],
                            death_signal=signal.SIGTERM, env=clean_environment())
         if wait:
@@ -78,11 +97,7 @@ class Daemon:
             if time.monotonic() > limit:
                 raise AssertionError("no socket after %d s: %s" % (START_SECONDS, self.log))
             time.sleep(0.01)
-        self.own_kernel_objects = collections.Counter(traces.kernel_objects(self.pid))
-
-    def kernel_objects(self):
-        """Those that sessions hold: beside the daemon's own, which it measures with what a hit costs."""
-        return sorted((collections.Counter(traces.kernel_objects(self.pid)) - self.own_kernel_objects).elements())
+        self.note_own_kernel_objects()
 
     @contextlib.contextmanager
     def standing_still(self):
@@ -97,13 +112,6 @@ class Daemon:
             yield
         finally:
             self.child.send_signal(signal.SIGCONT)
-
-    def ctl(self, *arguments, **options):
-        return run_client(self.endpoint, *arguments, **options)
-
-    def journals(self):
-        directory = os.path.join(self.state_dir, "journal")
-        return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
 
     def stop(self, seconds=20):
         """SIGTERM, as systemd does. Returns the exit status."""
