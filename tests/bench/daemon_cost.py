@@ -43,7 +43,7 @@ def kernel_mb(daemon):
         with contextlib.suppress(FileNotFoundError), open(path) as file:
             fields = dict(line.split(":", 1) for line in file if ":" in line)
             for kind in ("map_id", "prog_id"):
-                if kind in fields:
+                if kind in fields and "memlock" in fields:  # not a link, which names its program
                     found[kind, fields[kind]] = int(fields["memlock"])
     return sum(found.values()) / (1 << 20)
 
