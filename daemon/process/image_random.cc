@@ -54,12 +54,12 @@ absl::StatusOr<bool> HasImage(const TargetProcess& process, const MemoryReader& 
 
 bool RunsAnotherImage(const TargetProcess& process, const MemoryReader& memory, RemoteAddr addr) {
   const auto differs = [&] {
+    const auto bytes = memory.ReadValue<ImageBytes>(addr);
+    if (!bytes.ok()) return false;
     const auto now = RemoteMemory::Open(process.proc_dirfd(), process.pid());
     if (!now.ok()) return false;
-    const auto bytes = memory.ReadValue<ImageBytes>(addr);
     const auto bytes_now = now->ReadValue<ImageBytes>(addr);
-    return bytes.ok() && !absl::IsNotFound(bytes_now.status()) &&
-           (!bytes_now.ok() || *bytes_now != *bytes);
+    return !absl::IsNotFound(bytes_now.status()) && (!bytes_now.ok() || *bytes_now != *bytes);
   };
   return differs() && differs();
 }

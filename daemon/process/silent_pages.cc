@@ -80,8 +80,8 @@ std::map<uint64_t, bool> ParseMountinfo(std::string_view text) {
 }
 
 absl::StatusOr<SilentPages> SilentPages::Open(int proc_dirfd, pid_t pid) {
-  Fd dir(openat(proc_dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir.valid()) return ErrnoStatus(errno, absl::StrCat("pid ", pid, ": open /proc/", pid));
+  Fd dir(fcntl(proc_dirfd, F_DUPFD_CLOEXEC, 0));
+  if (!dir.valid()) return ErrnoStatus(errno, absl::StrCat("pid ", pid, ": duplicate /proc/", pid));
   Fd pagemap(openat(proc_dirfd, "pagemap", O_RDONLY | O_CLOEXEC));
   if (!pagemap.valid())
     return ErrnoStatus(errno, absl::StrCat("pid ", pid, ": open /proc/", pid, "/pagemap"));

@@ -129,7 +129,7 @@ void Attachment::DescribePatterns(Snapshot& snapshot) {
 // What another program of the process meets at our probes, until they are gone, says nothing.
 std::array<uint64_t, SB_SKIP_REASONS> Attachment::SkippedUntilExec() {
   const auto now = programs_->skipped();
-  if (!Execed()) skipped_ = now;
+  if (now != skipped_ && !Execed()) skipped_ = now;
   return skipped_;
 }
 
