@@ -69,29 +69,29 @@ std::vector<std::string> Executables() {
   return found;
 }
 
-std::optional<Interpreter> Ask(const std::string& executable) {
+std::optional<InstalledPython> Ask(const std::string& executable) {
   if (executable.find('\'') != std::string::npos) return std::nullopt;
   const std::string answer =
       OutputOf("exec '" + executable + "' -I -S -c '" + std::string(kScript) + "' 2>/dev/null");
   const size_t space = answer.find(' ');
   if (space == std::string::npos) return std::nullopt;
   const auto hex = static_cast<uint32_t>(std::strtoul(answer.c_str(), nullptr, 10));
-  return Interpreter{.executable = executable,
-                     .version = PythonVersionFromHex(hex),
-                     .elf_path = answer.substr(space + 1)};
+  return InstalledPython{.executable = executable,
+                         .version = PythonVersionFromHex(hex),
+                         .elf_path = answer.substr(space + 1)};
 }
 
 }  // namespace
 
-std::vector<Interpreter> FindInterpreters() {
-  std::vector<Interpreter> interpreters;
+std::vector<InstalledPython> FindInterpreters() {
+  std::vector<InstalledPython> interpreters;
   for (const std::string& executable : Executables()) {
-    std::optional<Interpreter> found = Ask(executable);
+    std::optional<InstalledPython> found = Ask(executable);
     if (!found) {
       std::fprintf(stderr, "%s does not run as a Python 3: left out\n", executable.c_str());
       continue;
     }
-    if (std::ranges::find(interpreters, found->elf_path, &Interpreter::elf_path) !=
+    if (std::ranges::find(interpreters, found->elf_path, &InstalledPython::elf_path) !=
         interpreters.end()) {
       continue;
     }
@@ -100,7 +100,7 @@ std::vector<Interpreter> FindInterpreters() {
   return interpreters;
 }
 
-std::string OutputOfScript(const Interpreter& interpreter, const std::string& script) {
+std::string OutputOfScript(const InstalledPython& interpreter, const std::string& script) {
   // By its standard input: some interpreters see only a root of their own.
   return OutputOf("exec '" + interpreter.executable + "' -I - < '" + script + "'");
 }

@@ -8,7 +8,7 @@
 
 namespace sbump {
 
-struct Interpreter {
+struct InstalledPython {
   std::string executable;
   PythonVersion version;  // as the interpreter itself says
   std::string elf_path;   // the file that holds the interpreter: its libpython, or the executable;
@@ -18,9 +18,9 @@ struct Interpreter {
 // SBUMP_PYTHONS (executables, separated by colons) when it is set; else those of pyenv (PYENV_ROOT,
 // or `pyenv root` when pyenv is on PATH) and /usr/bin/python3.*. One per ELF file; what does not
 // run is left out.
-std::vector<Interpreter> FindInterpreters();
+std::vector<InstalledPython> FindInterpreters();
 
 // What it prints when it runs the script (a path from here); empty where that fails.
-std::string OutputOfScript(const Interpreter& interpreter, const std::string& script);
+std::string OutputOfScript(const InstalledPython& interpreter, const std::string& script);
 
 }  // namespace sbump

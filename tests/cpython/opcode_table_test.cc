@@ -135,7 +135,7 @@ TEST(FindOpcodeTableTest, FindsOneInEveryInterpreterOfThisMachine) {
   const auto interpreters = FindInterpreters();
   if (interpreters.empty()) GTEST_SKIP() << "no interpreter here; SBUMP_PYTHONS may name some";
   RecordProperty("interpreters", static_cast<int>(interpreters.size()));
-  for (const Interpreter& interpreter : interpreters) {
+  for (const InstalledPython& interpreter : interpreters) {
     if (UnusedOpcodes(interpreter.version.minor).empty()) continue;
     SCOPED_TRACE(interpreter.elf_path);
     const auto elf =

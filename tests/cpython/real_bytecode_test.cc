@@ -77,7 +77,7 @@ void CheckCode(const Layout& layout, const std::string& facts) {
 
 TEST(RealBytecodeTest, AgreesWithEveryInterpreterOfThisMachine) {
   int tried = 0;
-  for (const Interpreter& interpreter : FindInterpreters()) {
+  for (const InstalledPython& interpreter : FindInterpreters()) {
     const Layout* layout = FindLayout(interpreter.version);
     if (layout == nullptr || layout->minor < 11) continue;
     SCOPED_TRACE(interpreter.executable);

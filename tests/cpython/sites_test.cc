@@ -74,7 +74,7 @@ TEST(FindSitesTest, FindsThemInEveryInterpreterOfThisMachine) {
   const auto interpreters = FindInterpreters();
   if (interpreters.empty()) GTEST_SKIP() << "no interpreter here; SBUMP_PYTHONS may name some";
   RecordProperty("interpreters", static_cast<int>(interpreters.size()));
-  for (const Interpreter& interpreter : interpreters) {
+  for (const InstalledPython& interpreter : interpreters) {
     const Layout* layout = FindLayout(interpreter.version);
     if (layout == nullptr) continue;
     SCOPED_TRACE(interpreter.elf_path);
@@ -90,7 +90,7 @@ TEST(FindSitesTest, FindsThemInEveryInterpreterOfThisMachine) {
 }
 
 TEST(FindSitesTest, RefusesTheLayoutOfAnotherVersion) {
-  for (const Interpreter& interpreter : FindInterpreters()) {
+  for (const InstalledPython& interpreter : FindInterpreters()) {
     SCOPED_TRACE(interpreter.elf_path);
     const auto elf =
         ElfFile::Open(Fd(open(interpreter.elf_path.c_str(), O_RDONLY)), interpreter.elf_path);
@@ -103,7 +103,7 @@ TEST(FindSitesTest, RefusesTheLayoutOfAnotherVersion) {
 }
 
 TEST(FindArgumentSiteTest, IsAPushInCodeDeallocOfEveryInterpreter) {
-  for (const Interpreter& interpreter : FindInterpreters()) {
+  for (const InstalledPython& interpreter : FindInterpreters()) {
     const auto elf =
         ElfFile::Open(Fd(open(interpreter.elf_path.c_str(), O_RDONLY)), interpreter.elf_path);
     ASSERT_TRUE(elf.ok()) << elf.status();

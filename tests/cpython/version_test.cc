@@ -113,7 +113,7 @@ TEST(FindPythonVersionTest, AgreesWithEveryInterpreterOfThisMachine) {
   const auto interpreters = FindInterpreters();
   if (interpreters.empty()) GTEST_SKIP() << "no interpreter here; SBUMP_PYTHONS may name some";
   RecordProperty("interpreters", static_cast<int>(interpreters.size()));
-  for (const Interpreter& interpreter : interpreters) {
+  for (const InstalledPython& interpreter : interpreters) {
     SCOPED_TRACE(interpreter.elf_path);
     const auto elf =
         ElfFile::Open(Fd(open(interpreter.elf_path.c_str(), O_RDONLY)), interpreter.elf_path);
