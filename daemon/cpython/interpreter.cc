@@ -238,22 +238,28 @@ absl::Status Several(const TargetProcess& process, const std::string& one,
 
 }  // namespace
 
+std::shared_ptr<InterpreterFileCache::Entry> InterpreterFileCache::EntryOf(
+    const std::string& identity) {
+  std::lock_guard lock(mutex_);
+  if (by_identity_.size() >= kMaxCachedFiles && !by_identity_.contains(identity)) {
+    by_identity_.clear();
+  }
+  std::shared_ptr<Entry>& entry = by_identity_[identity];
+  if (entry == nullptr) entry = std::make_shared<Entry>();
+  return entry;
+}
+
 absl::StatusOr<std::shared_ptr<const InterpreterFile>> InterpreterFileCache::Study(
     Fd fd, const std::string& name) {
   SB_ASSIGN_OR_RETURN(const std::string identity, FileIdentity(fd.get(), name));
-  {
-    std::lock_guard lock(mutex_);
-    const auto known = by_identity_.find(identity);
-    if (known != by_identity_.end()) return known->second;
-  }
+  const std::shared_ptr<Entry> entry = EntryOf(identity);
+  std::lock_guard lock(entry->mutex);
+  if (entry->file != nullptr) return entry->file;
   SB_ASSIGN_OR_RETURN(ElfFile elf, ElfFile::Open(std::move(fd), name));
   if (IsPyPy(elf)) return Unsupported(elf, "PyPy");
   if (!HoldsPython(elf)) return nullptr;
-  SB_ASSIGN_OR_RETURN(std::shared_ptr<const InterpreterFile> file, StudyFile(std::move(elf)));
-  std::lock_guard lock(mutex_);
-  if (by_identity_.size() >= kMaxCachedFiles) by_identity_.clear();
-  by_identity_[identity] = file;
-  return file;
+  SB_ASSIGN_OR_RETURN(entry->file, StudyFile(std::move(elf)));
+  return entry->file;
 }
 
 absl::StatusOr<Interpreter> FindInterpreter(const TargetProcess& process,

@@ -33,7 +33,8 @@ struct InterpreterFile {
   std::shared_ptr<const ElfFile> elf;
 };
 
-// Facts per file, shared by all sessions. Safe to use from any thread.
+// Facts per file, shared by all sessions. Safe to use from any thread; of one file there is one
+// study at a time, and who wants it meanwhile waits for its result.
 //
 // The key is what the kernel says of the open file (device, inode, size, times), not the build id:
 // a hostile process can forge a build id, and wrong sites would then reach another process's text.
@@ -43,8 +44,14 @@ class InterpreterFileCache {
   absl::StatusOr<std::shared_ptr<const InterpreterFile>> Study(Fd file, const std::string& name);
 
  private:
+  struct Entry {
+    std::mutex mutex;  // held while the file is studied
+    std::shared_ptr<const InterpreterFile> file;
+  };
+  std::shared_ptr<Entry> EntryOf(const std::string& identity);
+
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const InterpreterFile>> by_identity_;
+  std::unordered_map<std::string, std::shared_ptr<Entry>> by_identity_;
 };
 
 // One check that was made, for `doctor`.

@@ -2,13 +2,18 @@
 // finds the supported ones is the live tests' business.
 #include "daemon/cpython/interpreter.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/cpython/fake_elf.h"
+#include "tests/interpreters.h"
 #include "tests/process/child.h"
 
 namespace sbump {
@@ -114,6 +119,26 @@ TEST(InterpreterFileTest, WhatIsNoElfFile) {
   Fd file(memfd_create("text", MFD_CLOEXEC));
   ASSERT_EQ(write(file.get(), "#!/bin/sh\n", 10), 10);
   EXPECT_FALSE(cache.Study(std::move(file), "/usr/bin/python3").ok());
+}
+
+// Side by side, each would read the whole file and keep it: 4 MB for each process of a session.
+TEST(InterpreterFileTest, ThreadsThatStudyOneFileAtOnceShareWhatIsFound) {
+  for (const InstalledPython& python : FindInterpreters()) {
+    if (FindLayout(python.version) == nullptr) continue;
+    SCOPED_TRACE(python.elf_path);
+    InterpreterFileCache cache;
+    std::vector<std::shared_ptr<const InterpreterFile>> found(8);
+    std::vector<std::thread> threads;
+    for (auto& file : found) {
+      threads.emplace_back([&] {
+        Fd fd(open(python.elf_path.c_str(), O_RDONLY | O_CLOEXEC));
+        file = cache.Study(std::move(fd), python.elf_path).value_or(nullptr);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_NE(found.front(), nullptr);
+    EXPECT_EQ(std::set(found.begin(), found.end()).size(), 1u);
+  }
 }
 
 TEST(FindInterpreterTest, AProcessThatRunsNoPython) {
