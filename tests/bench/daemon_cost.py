@@ -60,6 +60,23 @@ def idle_cost(python, seconds):
             Row("daemon with one session: the kernel's memory for it", "%.0f MB" % kernel)]
 
 
+def running_cost(daemon, seconds):
+    """Of the sessions that it has: its share of a core, its memory, the kernel's for it (MB)."""
+    before = cpu_seconds_of(daemon)
+    time.sleep(seconds)
+    return (cpu_seconds_of(daemon) - before) / seconds, memory_mb(daemon), kernel_mb(daemon)
+
+
+def pool_rows(name, active_s, aim_active_s, all_active, gone_s, cost):
+    share, memory, kernel = cost
+    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s,
+                all_active and active_s <= aim_active_s),
+            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5),
+            Row(name + "processor", "%.2f %% of a core" % (share * 100), "under 5 %", share < 0.05),
+            Row(name + "memory", "%.0f MB" % memory, "under 100 MB", memory < 100),
+            Row(name + "the kernel's memory for it", "%.0f MB" % kernel)]
+
+
 def fork_pool(python, count, aim_active_s):
     """A service that forks its workers under a session that follows them."""
     daemon = Daemon()
@@ -69,19 +86,11 @@ def fork_pool(python, count, aim_active_s):
             target.ask("fork_pool", count)
             session.wait_for(lambda update: [one["state"] for one in update["processes"]].count("ACTIVE") > count, 60)
             active_s = time.monotonic() - begin
-            before = cpu_seconds_of(daemon)
-            time.sleep(POOL_SECONDS)
-            share = (cpu_seconds_of(daemon) - before) / POOL_SECONDS
-            memory, kernel = memory_mb(daemon), kernel_mb(daemon)
+            cost = running_cost(daemon, POOL_SECONDS)
             begin = time.monotonic()
         gone_s = time.monotonic() - begin
         target.ask("end_pool")
-    name = "a pool of %d workers that are forked at once: " % count
-    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s, active_s <= aim_active_s),
-            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5),
-            Row(name + "processor", "%.2f %% of a core" % (share * 100), "under 5 %", share < 0.05),
-            Row(name + "memory", "%.0f MB" % memory, "under 100 MB", memory < 100),
-            Row(name + "the kernel's memory for it", "%.0f MB" % kernel)]
+    return pool_rows("a pool of %d workers that are forked at once: " % count, active_s, aim_active_s, True, gone_s, cost)
 
 
 def selected_pool(python, count, aim_active_s):
@@ -94,10 +103,9 @@ def selected_pool(python, count, aim_active_s):
                       "--delay", "10us") as session:
             active_s = time.monotonic() - begin
             states = [one["state"] for one in session.updates[-1]["processes"]]
+            cost = running_cost(daemon, POOL_SECONDS)
             begin = time.monotonic()
         gone_s = time.monotonic() - begin
         target.ask("end_pool")
-    name = "%d processes that are selected: " % len(states)
-    return [Row(name + "all ACTIVE", "%.2f s" % active_s, "within %d s" % aim_active_s,
-                active_s <= aim_active_s and states == ["ACTIVE"] * (count + 1)),
-            Row(name + "all detached and proven", "%.2f s" % gone_s, "within 5 s", gone_s <= 5)]
+    return pool_rows("%d processes that are selected: " % len(states), active_s, aim_active_s,
+                     states == ["ACTIVE"] * (count + 1), gone_s, cost)
