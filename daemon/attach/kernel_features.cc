@@ -42,9 +42,14 @@ Trial Load(const std::array<bpf_insn, N>& program, bool sleepable) {
   return {.error = loaded.valid() ? 0 : errno, .log = log.data()};
 }
 
+// What says nothing about the kernel: no right to try, or no descriptor or memory for it.
+bool CannotTry(int error) {
+  return error == EPERM || error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+}
+
 Answer AnswerOf(const Trial& trial) {
   if (trial.error == 0) return Answer::kYes;
-  return trial.error == EPERM ? Answer::kUnknown : Answer::kNo;
+  return CannotTry(trial.error) ? Answer::kUnknown : Answer::kNo;
 }
 
 Answer SleepablePrograms() { return AnswerOf(Load(std::array{kReturnZero, kExit}, true)); }
@@ -53,7 +58,7 @@ Answer SleepablePrograms() { return AnswerOf(Load(std::array{kReturnZero, kExit}
 // for one that it does not know: kernel/bpf/verifier.c, check_helper_call().
 Answer Helper(bpf_func_id helper, bool sleepable) {
   const Trial trial = Load(std::array{Call(helper), kReturnZero, kExit}, sleepable);
-  if (trial.error == EPERM) return Answer::kUnknown;
+  if (CannotTry(trial.error)) return Answer::kUnknown;
   for (std::string_view unknown : {"invalid func ", "unknown func ", "cannot use helper "}) {
     if (trial.log.find(unknown) != std::string::npos) return Answer::kNo;
   }

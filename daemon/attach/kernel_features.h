@@ -8,7 +8,7 @@
 namespace sbump {
 
 struct KernelFeature {
-  enum class Answer { kYes, kNo, kUnknown };  // kUnknown: we lack the right to try
+  enum class Answer { kYes, kNo, kUnknown };  // kUnknown: it could not be tried
   std::string name;
   Answer answer = Answer::kUnknown;
   // Empty: sbump needs it. Else what is done instead, and what that costs.

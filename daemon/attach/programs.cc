@@ -47,6 +47,10 @@ absl::Status LoadError(int error, const std::string& messages) {
   if (status.code() == absl::StatusCode::kPermissionDenied) {
     return Annotate(status, "needs CAP_BPF and CAP_PERFMON (or root)");
   }
+  if (absl::IsResourceExhausted(status)) {
+    return Annotate(
+        status, "sbumpd lacks memory or file descriptors: end other sessions, or raise its limits");
+  }
   const std::string missing = MissingOf(ExamineKernelFeatures());
   if (missing.empty()) return absl::FailedPreconditionError(status.message());
   utsname name{};

@@ -73,7 +73,8 @@ class Doctor {
       case KernelFeature::Answer::kYes:
         return Add(FindingLevel::kOk, "kernel", feature.name, "yes");
       case KernelFeature::Answer::kUnknown:
-        return Add(FindingLevel::kWarning, "kernel", feature.name, "cannot be tried: no right to");
+        return Add(FindingLevel::kWarning, "kernel", feature.name,
+                   "could not be tried: no right to, or no file descriptor or memory left");
       case KernelFeature::Answer::kNo:
         if (!feature.instead.empty())
           return Add(FindingLevel::kOk, "kernel", feature.name, StrCat("no; ", feature.instead));

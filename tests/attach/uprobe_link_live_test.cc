@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "daemon/attach/kernel_features.h"
+#include "daemon/attach/programs.h"
 #include "daemon/attach/uprobe_link.h"
+#include "tests/fakes/no_file_descriptors.h"
 
 // Begins with an instruction that the kernel emulates, as the sites do.
 asm(R"(
@@ -36,6 +38,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::Field;
+using ::testing::HasSubstr;
 
 constexpr int kCalls = 100;
 constexpr unsigned char kPush = 0x55;
@@ -144,6 +147,14 @@ INSTANTIATE_TEST_SUITE_P(Ways, UprobeLinkTest, ::testing::ValuesIn(WaysOfThisKer
 TEST(KernelFeaturesTest, TheKernelThatRunsTheTestsHasAll) {
   EXPECT_THAT(ExamineKernelFeatures(),
               Each(Field(&KernelFeature::answer, KernelFeature::Answer::kYes)));
+}
+
+TEST(KernelFeaturesTest, WithoutFileDescriptorsTheKernelLacksNothing) {
+  const NoFileDescriptors none;
+  EXPECT_EQ(MissingOf(ExamineKernelFeatures()), "");
+  const absl::Status refused = Programs::Load(sb_config{}, {.native = true}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Too many open files"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "tests/process/child.h"
-#include "tests/session/no_file_descriptors.h"
+#include "tests/fakes/no_file_descriptors.h"
 
 namespace sbump {
 namespace {

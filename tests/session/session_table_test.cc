@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/session/no_file_descriptors.h"
+#include "tests/fakes/no_file_descriptors.h"
 
 namespace sbump {
 namespace {
