@@ -123,12 +123,13 @@ class RecoveryTimer {
   boost::asio::steady_timer timer_;
 };
 
-// Each session needs some thirty: the usual soft limit of 1024 is for select(2), which is not used.
-void RaiseFileLimit() {
+// Returns the most files that the daemon has open now. The usual soft limit of 1024 is for
+// select(2), which is not used.
+uint64_t RaiseFileLimit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+  return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
 int CannotStart(const absl::Status& status) {
@@ -212,7 +213,7 @@ int RunDaemon(const DaemonOptions& options) {
   if (absl::Status status = CheckOwnNamespaces(); !status.ok()) return CannotStart(status);
   if (absl::Status status = MakeStateDir(options.state_dir); !status.ok())
     return CannotStart(status);
-  RaiseFileLimit();
+  const uint64_t open_files = RaiseFileLimit();
   absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper =
       LinkKeeper::Start(DeadMansHandle::timer_fd());
   if (!keeper.ok()) return CannotStart(keeper.status());
@@ -236,7 +237,7 @@ int RunDaemon(const DaemonOptions& options) {
   WalkTurn walk_turn;
   ProcessEvents process_events;
   Sleeper sleeper;
-  Quota processes(kMostProcesses);
+  Quota processes(MostProcessesWith(open_files));
   Quota clean_links(kMostCleanLinks);
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,

@@ -1,8 +1,10 @@
 // What all sessions of the daemon together have a limited number of.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -51,6 +53,16 @@ class Quota {
 
 // Processes: each takes about 1 MB, and the kernel 4 MB for its programs.
 inline constexpr size_t kMostProcesses = 1024;
+
+// The most whose file descriptors there is room for: each takes 34, and its start and end some more
+// for a moment; the rest is for connections, and for links of native functions. A few are always
+// tried.
+inline size_t MostProcessesWith(uint64_t open_files) {
+  constexpr uint64_t kForTheRest = 512, kEach = 40, kFewest = 8;
+  const uint64_t room = open_files > kForTheRest ? (open_files - kForTheRest) / kEach : 0;
+  return std::clamp<uint64_t>(room, kFewest, kMostProcesses);
+}
+
 // Links that leave forked children clean, and are closed one after the other, in some 90 ms each
 // (daemon/attach/uprobe_link.h): what a stop of the daemon has time for.
 inline constexpr size_t kMostCleanLinks = 256;

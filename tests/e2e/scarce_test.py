@@ -1,4 +1,5 @@
 """A daemon that has too few file descriptors for all that is asked of it."""
+import json
 import os
 
 from harness.case import Case, main
@@ -8,6 +9,7 @@ STEP = ("--target", "*steady.py:step")
 # For itself and one process, and a part of 16 others.
 FEW = (84, 96, 122)
 CROWD = 16
+ROOM_FOR_12 = 1024
 
 
 class FewDescriptorsTest(Case):
@@ -18,6 +20,25 @@ class FewDescriptorsTest(Case):
             with self.subTest(few=few):
                 self.try_with(few, crowd)
         for target in crowd:
+            self.assert_nothing_left(target)
+            self.assert_ends_well(target)
+
+    def test_more_processes_than_there_are_descriptors_for(self):
+        """They are refused before there is none left, and so the others lack none, until their end."""
+        self.daemon = self.start_daemon(prefix=("prlimit", "--nofile=%d:%d" % (ROOM_FOR_12, ROOM_FOR_12)))
+        neighbour = self.start_target(script="steady.py")
+        watch = self.attach(neighbour, *STEP)
+        crowd = [self.start_target(self.python, "steady.py", "crowd") for _ in range(CROWD)]
+        answer = self.daemon.ctl("attach", "--cmdline", "*steady.py crowd*", *STEP, "--max-stop", "1s",
+                                 "--duration", "1s", "--format", "json")
+        rows = json.loads(answer.out.splitlines()[-1])["processes"]
+        refused = [row for row in rows if "on 12 processes already" in row["end"]["reason"]]
+        self.assertEqual((len(rows), len(refused)), (CROWD, CROWD - 11), answer.err)
+        self.assertIn("limit of open files", refused[0]["end"]["reason"])
+        self.assertNotIn("Too many open files", answer.out + answer.err)
+        last = watch.finish()
+        self.assert_clean_proof(last)
+        for target in (neighbour, *crowd):
             self.assert_nothing_left(target)
             self.assert_ends_well(target)
 

@@ -7,8 +7,8 @@
 #include <future>
 #include <memory>
 
-#include "tests/process/child.h"
 #include "tests/fakes/no_file_descriptors.h"
+#include "tests/process/child.h"
 
 namespace sbump {
 namespace {
@@ -61,6 +61,7 @@ TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
   const absl::Status refused = end_of_one();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("sbumpd is on 1 processes already"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("limit of open files"));
 }
 
 TEST(ProcessSessionTest, WithoutFileDescriptorsItEndsInWords) {

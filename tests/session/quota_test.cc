@@ -1,6 +1,7 @@
 #include "daemon/session/quota.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <thread>
@@ -60,6 +61,14 @@ TEST(QuotaTest, NeverGivesMoreThanThereIs) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(largest, kMost);
   EXPECT_TRUE(quota.Take(kMost)) << "all came back";
+}
+
+TEST(QuotaTest, AsManyProcessesAsThereAreFileDescriptorsFor) {
+  EXPECT_EQ(MostProcessesWith(RLIM_INFINITY), kMostProcesses);
+  EXPECT_EQ(MostProcessesWith(65'536), kMostProcesses) << "deploy/sbumpd.service";
+  EXPECT_EQ(MostProcessesWith(20'000), 487);
+  EXPECT_EQ(MostProcessesWith(1024), 12);
+  EXPECT_EQ(MostProcessesWith(84), 8) << "what fails names the limit then";
 }
 
 }  // namespace
