@@ -19,6 +19,7 @@
 #include "daemon/attach/process_events.h"
 #include "daemon/attach/sleeper.h"
 #include "daemon/attach/target_lock.h"
+#include "daemon/attach/uprobe_link.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/front/front_door.h"
@@ -32,6 +33,7 @@
 #include "daemon/rpc/control_thread.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/rpc/service.h"
+#include "daemon/session/quota.h"
 #include "daemon/session/recovery.h"
 #include "daemon/session/session_table.h"
 #include "daemon/session/walk_turn.h"
@@ -237,7 +239,7 @@ int RunDaemon(const DaemonOptions& options) {
   WalkTurn walk_turn;
   ProcessEvents process_events;
   Sleeper sleeper;
-  Quota processes(MostProcessesWith(open_files));
+  Quota processes = ProcessesWith(open_files, UprobeMultiWorks());
   Quota clean_links(kMostCleanLinks);
   SessionTable table({.files = &files,
                       .walk_turn = &walk_turn,

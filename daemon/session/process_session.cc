@@ -86,11 +86,9 @@ void ProcessSession::Start(Listener listener) {
   listener_ = std::move(listener);
   Quota* const processes = environment_.processes;
   if (processes != nullptr && !(seat_ = processes->Take())) {
-    return End(absl::ResourceExhaustedError(StrCat(
-        "pid ", pid(), ": sbumpd is on ", processes->most(),
-        " processes already, the most it takes: end other sessions",
-        processes->most() < kMostProcesses ? ", or raise its limit of open files (LimitNOFILE=)"
-                                           : "")));
+    return End(
+        absl::ResourceExhaustedError(StrCat("pid ", pid(), ": sbumpd is on ", processes->most(),
+                                            " processes already, ", processes->bound())));
   }
   try {
     loop_ = std::make_unique<Loop>();

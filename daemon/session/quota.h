@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace sbump {
@@ -34,9 +35,12 @@ class Quota {
     size_t count_;
   };
 
-  explicit Quota(size_t most) : most_(most), free_(most) {}
+  explicit Quota(size_t most, std::string_view bound = "the most it takes: end other sessions")
+      : most_(most), bound_(bound), free_(most) {}
 
   size_t most() const { return most_; }
+  // Why there are no more, and what to do: for a refusal.
+  std::string_view bound() const { return bound_; }
   // Nothing: there are not so many left.
   std::optional<Share> Take(size_t count = 1) {
     size_t free = free_;
@@ -48,19 +52,32 @@ class Quota {
 
  private:
   const size_t most_;
+  const std::string_view bound_;
   std::atomic<size_t> free_;
 };
 
 // Processes: each takes about 1 MB, and the kernel 4 MB for its programs.
 inline constexpr size_t kMostProcesses = 1024;
 
-// The most whose file descriptors there is room for: each takes 34, and its start and end some more
-// for a moment; the rest is for connections, and for links of native functions. A few are always
-// tried.
-inline size_t MostProcessesWith(uint64_t open_files) {
+// Without uprobe_multi the probes of all processes are closed one after the other, in some 0.47 s
+// for each process: what a stop of the daemon has time for.
+inline constexpr size_t kMostProcessesClosedSingly = 128;
+
+// Of file descriptors each process takes 34, and its start and end some more for a moment; the rest
+// is for connections, and for links of native functions. A few processes are always tried.
+inline Quota ProcessesWith(uint64_t open_files, bool has_uprobe_multi) {
   constexpr uint64_t kForTheRest = 512, kEach = 40, kFewest = 8;
+  const size_t most = has_uprobe_multi ? kMostProcesses : kMostProcessesClosedSingly;
   const uint64_t room = open_files > kForTheRest ? (open_files - kForTheRest) / kEach : 0;
-  return std::clamp<uint64_t>(room, kFewest, kMostProcesses);
+  if (room < most) {
+    return Quota(std::max(room, kFewest),
+                 "the most that its limit of open files (LimitNOFILE=) has room for: end other "
+                 "sessions, or raise it");
+  }
+  if (has_uprobe_multi) return Quota(most);
+  return Quota(most,
+               "the most that can be let go in time where the kernel has no uprobe_multi "
+               "links: end other sessions");
 }
 
 // Links that leave forked children clean, and are closed one after the other, in some 90 ms each

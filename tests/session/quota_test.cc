@@ -1,5 +1,6 @@
 #include "daemon/session/quota.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -9,6 +10,8 @@
 
 namespace sbump {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(QuotaTest, GivesWhatIsLeft) {
   Quota quota(5);
@@ -64,11 +67,22 @@ TEST(QuotaTest, NeverGivesMoreThanThereIs) {
 }
 
 TEST(QuotaTest, AsManyProcessesAsThereAreFileDescriptorsFor) {
-  EXPECT_EQ(MostProcessesWith(RLIM_INFINITY), kMostProcesses);
-  EXPECT_EQ(MostProcessesWith(65'536), kMostProcesses) << "deploy/sbumpd.service";
-  EXPECT_EQ(MostProcessesWith(20'000), 487);
-  EXPECT_EQ(MostProcessesWith(1024), 12);
-  EXPECT_EQ(MostProcessesWith(84), 8) << "what fails names the limit then";
+  EXPECT_EQ(ProcessesWith(RLIM_INFINITY, true).most(), kMostProcesses);
+  EXPECT_EQ(ProcessesWith(65'536, true).most(), kMostProcesses) << "deploy/sbumpd.service";
+  EXPECT_EQ(ProcessesWith(20'000, true).most(), 487);
+  EXPECT_EQ(ProcessesWith(1024, true).most(), 12);
+  EXPECT_EQ(ProcessesWith(84, true).most(), 8) << "what fails names the limit then";
+}
+
+TEST(QuotaTest, AsManyProcessesAsAreLetGoInTime) {
+  EXPECT_EQ(ProcessesWith(65'536, false).most(), kMostProcessesClosedSingly);
+  EXPECT_EQ(ProcessesWith(1024, false).most(), 12);
+}
+
+TEST(QuotaTest, SaysWhatBoundsIt) {
+  EXPECT_EQ(ProcessesWith(65'536, true).bound(), "the most it takes: end other sessions");
+  EXPECT_THAT(std::string(ProcessesWith(1024, false).bound()), HasSubstr("limit of open files"));
+  EXPECT_THAT(std::string(ProcessesWith(65'536, false).bound()), HasSubstr("no uprobe_multi"));
 }
 
 }  // namespace
