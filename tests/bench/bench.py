@@ -9,7 +9,7 @@ import re
 import sys
 import time
 
-from daemon_cost import fork_pool, idle_cost, memory_mb, selected_pool
+from daemon_cost import fork_pool, full_house, idle_cost, memory_mb, selected_pool
 from rows import Row, markdown, median, ratio_row, table
 from sessions import F_ONLY, Closable, attached, started  # before the harness and the library: it says where they are
 import interpreters
@@ -200,17 +200,17 @@ def after_kill(python):
             Row("from that kill until the probes are gone", "%.0f ms" % gone_ms)]
 
 
-def executed_children(daemon, python, count):
+def children(daemon, python, count, request, how, name):
     with started(python) as target:
         with attached(daemon, target, "--children") as session:
-            target.ask("execute", count)
-        executed = [one for one in session.updates[-1]["processes"] if one["joined"].startswith("executed")]
+            target.ask(request, count)
+        made = [one for one in session.updates[-1]["processes"] if one["joined"].startswith(how)]
     # "executed; attached after 16ms"
-    ms = [int(after[1]) for after in (re.search("after ([0-9]+)ms", one["joined"]) for one in executed) if after]
-    others = "".join("; one: %s" % one.get("end", {}).get("reason", one["state"])
-                     for one in executed if one["joined"] == "executed")
-    return [Row("a program that a child executes, from exec until attached", "%d ms, %d at most" % (median(ms), max(ms)),
-                "within 50 ms", len(ms) == count and max(ms) <= 50, "%d of %d%s" % (len(ms), count, others))]
+    ms = [int(after[1]) for after in (re.search("after ([0-9]+)ms", one["joined"]) for one in made) if after]
+    held = sum("before its first call" in one["joined"] for one in made)
+    others = "".join("; one: %s" % one.get("end", {}).get("reason", one["state"]) for one in made if one["joined"] == how)
+    return [Row(name, "%d ms, %d at most" % (median(ms), max(ms)), "within 50 ms", len(ms) == count and max(ms) <= 50,
+                "%d of %d%s%s" % (len(ms), count, "; %d before their first call" % held if held else "", others))]
 
 
 def measure(daemon, interpreter, quick):
@@ -223,7 +223,9 @@ def measure(daemon, interpreter, quick):
         rows += new_code_costs(daemon, target, rounds)
         rows += hit_cost_beside_many(daemon, target, rounds)
     rows += attach_times(daemon, python, rounds)
-    rows += executed_children(daemon, python, 6 if quick else 16)
+    rows += children(daemon, python, 6 if quick else 16, "fork", "forked", "a child that is forked, until attached")
+    rows += children(daemon, python, 6 if quick else 16, "execute", "executed",
+                     "a program that a child executes, from exec until attached")
     rows += import_cost(daemon, python, 2 if quick else 5)
     rows += other_process(daemon, python, rounds)
     rows += after_kill(python)
@@ -239,6 +241,7 @@ def machine():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--full-house", type=int, metavar="N")
     parser.add_argument("--markdown")
     parser.add_argument("--json")
     parser.add_argument("pythons", nargs="*")
@@ -247,6 +250,9 @@ def main():
     found = [one for one in found if one.supported]
     where = machine()  # with the load before we make one
     print(where, flush=True)
+    if options.full_house:
+        print("\n" + table("CPython %s" % ".".join(map(str, found[-1].version)), full_house(found[-1], options.full_house)))
+        return 0
     everything = []
     daemon = Daemon()
     try:

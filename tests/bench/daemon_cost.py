@@ -5,11 +5,13 @@ import os
 import time
 
 from rows import Row
-from sessions import Closable, attached, started  # before the harness: it says where that is
+from sessions import F_ONLY, Closable, attached, is_clean, started  # before the harness: it says where that is
 from harness import traces
 from harness.daemon import Daemon
+from harness.session import Session
 
 POOL_SECONDS = 5
+HOUSE_PART, HOUSE_PAUSE_S = 128, 0.1  # as many as there may be would else need more than two processors
 
 
 def cpu_seconds(pid):
@@ -109,3 +111,40 @@ def selected_pool(python, count, aim_active_s):
         target.ask("end_pool")
     return pool_rows("%d processes that are selected: " % len(states), active_s, aim_active_s,
                      states == ["ACTIVE"] * (count + 1), gone_s, cost)
+
+
+def full_house(python, count):
+    """So many processes, in sessions of 128, and a daemon that is told to stop."""
+    daemon = Daemon()
+    with contextlib.ExitStack() as stack:
+        stack.callback(daemon.clean_up)
+        sessions = []
+        for i, size in enumerate(min(HOUSE_PART, count - done) for done in range(0, count, HOUSE_PART)):
+            target = stack.enter_context(started(python, "house%d" % i))
+            target.ask("fork_pool", size - 1, HOUSE_PAUSE_S)
+            stack.callback(target.ask, "end_pool")
+            sessions.append(("*target.py house%d" % i, size))
+        begin = time.monotonic()
+        sessions = [(Session(daemon, "--cmdline", which, *F_ONLY, "--max-processes", size, "--delay", "10us"), size)
+                    for which, size in sessions]
+        for session, _ in sessions:
+            stack.callback(session.kill)
+            session.wait_active(120)
+        active_s = time.monotonic() - begin
+        complete = all([one["state"] for one in session.updates[-1]["processes"]] == ["ACTIVE"] * size
+                       for session, size in sessions)
+        cost = running_cost(daemon, POOL_SECONDS)
+        begin = time.monotonic()
+        status = daemon.stop(120)
+        stopped_s = time.monotonic() - begin
+        ended = [one for session, _ in sessions for one in session.wait_end()["processes"]]
+        clean = all(map(is_clean, ended))
+    share, memory, kernel = cost
+    name = "%d processes in %d sessions: " % (count, len(sessions))
+    return [Row(name + "all ACTIVE", "%.1f s" % active_s, met=complete,
+                detail="ended: " + ", ".join(sorted({one["end"]["reason"] for one in ended})[:3])),
+            Row(name + "processor", "%.1f %% of a core" % (share * 100)),
+            Row(name + "memory", "%.0f MB" % memory),
+            Row(name + "the kernel's memory for it", "%.0f MB" % kernel),
+            Row(name + "a stop of the daemon (SIGTERM), each proven clean", "%.1f s" % stopped_s, "within 90 s",
+                clean and status == 0 and stopped_s <= 90)]

@@ -13,13 +13,19 @@ F_ONLY = ("--target", "*/target.py:f")
 
 
 @contextlib.contextmanager
-def started(python):
-    target = Target(python, HERE / "target.py")
+def started(python, *arguments):
+    target = Target(python, HERE / "target.py", *arguments)
     try:
         yield target
         target.end()
     finally:
         target.kill()
+
+
+def is_clean(ended):
+    """The session, or a process of it."""
+    proof = ended["end"]["detach_proof"]
+    return proof["verified"] and not (proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"])
 
 
 @contextlib.contextmanager
@@ -29,9 +35,9 @@ def attached(daemon, target, *arguments):
     try:
         session.wait_active()
         yield session
-        proof = session.finish()["end"]["detach_proof"]
-        if proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"] or not proof["verified"]:
-            raise AssertionError("left behind: %s" % proof)
+        last = session.finish()
+        if not is_clean(last):
+            raise AssertionError("left behind: %s" % last["end"])
     finally:
         session.kill()
 

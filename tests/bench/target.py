@@ -126,14 +126,14 @@ def call_generated():
 pool = []
 
 
-def fork_pool(workers):
+def fork_pool(workers, pause_s=0.001):
     """Each of which calls f at leisure, until it is killed or left alone."""
     parent = os.getpid()
     for _ in range(workers):
         pid = os.fork()
         if pid == 0:
             while os.getppid() == parent:
-                run(1)
+                run(1, pause_s)
             os._exit(0)
         pool.append(pid)
 
@@ -142,6 +142,17 @@ def end_pool():
     for pid in pool:
         os.kill(pid, signal.SIGKILL)
     for pid in pool:
+        os.waitpid(pid, 0)
+
+
+def fork(children):
+    """One after the other, as `execute`."""
+    for _ in range(children):
+        pid = os.fork()
+        if pid == 0:
+            run(1)
+            time.sleep(0.3)
+            os._exit(0)
         os.waitpid(pid, 0)
 
 
@@ -168,14 +179,14 @@ def count_code_objects():
     return len(seen)
 
 
-def run(seconds):
+def run(seconds, pause_s=0.001):
     """Calls f at leisure, as a program that does something."""
     end = time.monotonic() + seconds
     calls = 0
     while time.monotonic() < end:
         f(1)
         calls += 1
-        time.sleep(0.001)
+        time.sleep(pause_s)
     return calls
 
 

@@ -4,7 +4,7 @@ Margins are wide: tests/bench judges accuracy.
 """
 import time
 
-from harness.case import Case, each_interpreter, main
+from harness.case import Case, each_interpreter, each_with_jit, main
 
 MS = 1_000_000
 
@@ -24,8 +24,17 @@ class DoseTest(Case):
 
     @each_interpreter
     def test_target_sees_the_dose(self, python):
-        target = self.start_target(python, "steady.py")
-        target.ask("each", 2000)
+        self.try_dose(python)
+
+    @each_with_jit
+    def test_target_sees_the_dose_under_the_jit(self, python):
+        """The loop that calls it was compiled before the attach."""
+        self.try_dose(python, env={"PYTHON_JIT": "1"})
+
+    def try_dose(self, python, **options):
+        target = self.start_target(python, "steady.py", **options)
+        target.ask("timed", 20_000)
+        target.ask("each", 20_000)
         plain = median(target.ask("each", 500))
         session = self.attach(target, "--target", "*steady.py:step", "--delay", "200us")
         slowed = median(target.ask("each", 300)) - plain

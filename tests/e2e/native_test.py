@@ -107,6 +107,21 @@ class ProgramTest(NativeCase):
         self.assertTrue(row["native"]["emulated"])
         self.assertLess(self.best(self.engine, "chosen", 1000), 300)
 
+    def test_a_site_that_is_moved(self):
+        """From an entry that would be single-stepped to the branch after it: each call once, at the cheaper cost."""
+        session = self.attach(self.engine, "--native", self.library + ":compares", "--delay", "200us")
+        entry = symbols(self.library)["compares"]
+        self.assertEqual([offset for _, offset, _ in traces.changed_text(self.engine.pid)], [entry + 10])
+        ns = self.best(self.engine, "compares", 30)
+        self.assertGreater(ns, 199_000)
+        self.assertLess(ns, 230_000)
+        self.assertEqual(self.engine.ask("threads", "compares", 100, 4), 400)
+        [row] = self.finish(session).values()
+        self.assertEqual((row["calls"], row["delayed_calls"], row["threads_seen"]), (700, 700, 5))
+        native = row["native"]
+        self.assertEqual((native["entry_vaddr"], native["vaddr"], native["emulated"]), (entry, entry + 10, True))
+        self.assertLess(self.best(self.engine, "compares", 1000), 300)
+
     def test_offsets(self):
         """PATH+0xOFFSET is a place in the file, and an instruction begins there."""
         disassembly = subprocess.run(["/usr/bin/objdump", "-d", "--no-show-raw-insn", self.library], check=True,

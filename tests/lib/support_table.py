@@ -22,7 +22,7 @@ BEGIN, END = "<!-- support:begin -->", "<!-- support:end -->"
 ROWS = (
     ("counts equal the program's own", "counts_test", ""),
     ("threads at once, without a GIL", "free_threaded_test", ""),
-    ("the same with `PYTHON_JIT=1`", "counts_test|resumes_test", "jit|compiled"),
+    ("the same with `PYTHON_JIT=1`", "counts_test|dose_test|resumes_test", "jit|compiled"),
     ("doses, flags, messages", "dose_test|contract_test", ""),
     ("code that is made and dropped meanwhile", "births_test", ""),
     ("`--on resume`", "resumes_test", ""),
@@ -39,6 +39,7 @@ ROWS = (
     ("native functions beside Python", "native_and_python_test", ""),
     ("beside the process's own tracers", "tools_test", ""),
     ("hostile", "hostile_test", ""),
+    ("a detach proof that finds something", "proof_test", ""),
     ("daemon or client killed", "daemon_killed_test|client_faults_test|daemon_test", ""),
 )
 CASE = re.compile(r"(?P<what>.+)_on_(?P<python>\d+_\d+_\d+t?(?:_debian)?)$")

@@ -5,6 +5,7 @@ import os
 import pathlib
 
 LOCKS = "/run/sbumpd/locks"
+PAGE = 4096
 
 
 def _mapped_text(pid):
@@ -17,6 +18,15 @@ def _mapped_text(pid):
 
 def changed_text(pid):
     """Bytes of the executable mappings that differ from their files: [(file, offset, byte)]."""
+    return [(path, offset, hex(byte)) for path, offset, byte, _ in _changed_bytes(pid)]
+
+
+def changed_addresses(pid):
+    """Where they are in the process."""
+    return [address for _, _, _, address in _changed_bytes(pid)]
+
+
+def _changed_bytes(pid):
     changed = []
     with open("/proc/%d/mem" % pid, "rb", 0) as memory:
         for name, begin, size, offset, path in _mapped_text(pid):
@@ -26,8 +36,11 @@ def changed_text(pid):
                 expected = file.read(size)
             memory.seek(begin)
             found = memory.read(len(expected))
-            if found != expected:
-                changed += [(path, offset + i, hex(found[i])) for i in range(len(found)) if found[i] != expected[i]]
+            # A few of millions: in which pages they are is quickly told.
+            pages = [page for page in range(0, len(found), PAGE)
+                     if found[page:page + PAGE] != expected[page:page + PAGE]]
+            changed += [(path, offset + i, found[i], begin + i) for page in pages
+                        for i in range(page, min(page + PAGE, len(found))) if found[i] != expected[i]]
     return changed
 
 

@@ -20,6 +20,23 @@ static long (*choose())(long) { return choice; }
 long chosen(long) __attribute__((ifunc("choose")));
 }
 
+// Adds one, and begins with instructions that the kernel would have to single-step: the first that
+// it emulates is the branch. Far from other code, of which a byte might be a short jump into it.
+asm(R"(
+  .text
+  .p2align 8
+  .globl compares
+  .type compares, @function
+compares:
+  mov %rdi, %rax
+  add $1, %rax
+  test %rdi, %rdi
+  jz 1f
+1:
+  ret
+  .size compares, . - compares
+)");
+
 namespace shop {
 class Engine {
  public:
@@ -53,6 +70,7 @@ extern "C" int steps(int x) {
 
 extern "C" long work(long);
 extern "C" long chosen(long);
+extern "C" long compares(long);
 extern "C" int steps(int);
 
 namespace {
@@ -72,6 +90,10 @@ std::map<std::string, Function> functions = {
     {"chosen",
      [] {
        if (chosen(1) != 2) abort();
+     }},
+    {"compares",
+     [] {
+       if (compares(1) != 2) abort();
      }},
     {"steps",
      [] {
