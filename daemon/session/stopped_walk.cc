@@ -15,6 +15,10 @@ constexpr size_t kWalkCacheBytes = size_t{128} << 20;
 // How long a running collection is waited for, in steps that grow.
 constexpr uint64_t kPatienceNs = 5'000'000'000;
 constexpr auto kLongestPause = std::chrono::milliseconds(250);
+// Where a process did not stop in time, as happens where hundreds want a few processors. Between
+// two stops it runs for at least so long.
+constexpr int kMostStops = 3;
+constexpr auto kPauseBetweenStops = std::chrono::milliseconds(100);
 
 // Until all are stopped, and from then until the stop expires.
 uint64_t LongestTurnNs(const WalkTarget& target) {
@@ -36,22 +40,35 @@ absl::StatusOr<PtraceStop> StopFor(const WalkTarget& target, const WalkSteps& st
   return steps.stop();
 }
 
+absl::Status WalkStopped(const WalkTarget& target, const WalkSteps& steps, PtraceStop& stop) {
+  steps.when_stopped();
+  const CachedReader reader(target.memory, kWalkCacheBytes);
+  absl::StatusOr<HeapWalk> walk =
+      WalkHeap(reader, target.interpreter, MonotonicNs() + target.max_stop_ns);
+  absl::Status status =
+      walk.ok() ? steps.with_walk({stop, reader}, *std::move(walk)) : walk.status();
+  stop.Resume();
+  steps.when_resumed();
+  return status;
+}
+
 }  // namespace
 
 absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, SessionTimes& times) {
   const uint64_t give_up_ns = MonotonicNs() + kPatienceNs;
+  int stops_missed = 0;
   for (auto pause = std::chrono::milliseconds(2);; pause = std::min(2 * pause, kLongestPause)) {
     WalkTurn::Hold turn = target.walk_turn.Take(LongestTurnNs(target));
-    SB_ASSIGN_OR_RETURN(PtraceStop stop, StopFor(target, steps, times));
-    steps.when_stopped();
-    const CachedReader reader(target.memory, kWalkCacheBytes);
-    absl::StatusOr<HeapWalk> walk =
-        WalkHeap(reader, target.interpreter, MonotonicNs() + target.max_stop_ns);
-    absl::Status status =
-        walk.ok() ? steps.with_walk({stop, reader}, *std::move(walk)) : walk.status();
-    stop.Resume();
-    steps.when_resumed();
-    NoteStop(stop, times);
+    absl::StatusOr<PtraceStop> stop = StopFor(target, steps, times);
+    if (!stop.ok()) {
+      const bool may_yet = absl::IsDeadlineExceeded(stop.status()) && MonotonicNs() < give_up_ns;
+      if (!may_yet || ++stops_missed == kMostStops) return stop.status();
+      turn.Release();
+      std::this_thread::sleep_for(kPauseBetweenStops);
+      continue;
+    }
+    const absl::Status status = WalkStopped(target, steps, *stop);
+    NoteStop(*stop, times);
     if (status.code() != absl::StatusCode::kUnavailable) return status;
     if (MonotonicNs() > give_up_ns) break;
     turn.Release();

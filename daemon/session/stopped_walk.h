@@ -43,9 +43,9 @@ struct WalkSteps {
   std::function<void()> when_resumed = [] {};
 };
 
-// Again and again where a garbage collection is running, for some seconds. Notes each stop in
-// `times`. kFailedPrecondition: it was running each time; else what the stop, the walk or
-// `with_walk` said.
+// Again and again where a garbage collection is running, for some seconds; and three times where
+// the process could not be stopped in time (kDeadlineExceeded). Notes each stop in `times`.
+// kFailedPrecondition: it was running each time; else what the stop, the walk or `with_walk` said.
 absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, SessionTimes& times);
 
 // Of a stop that has just ended.
