@@ -193,5 +193,5 @@ def run(seconds, pause_s=0.001):
 if __name__ == "__main__":
     batches(3, 3000)  # warm: specialised as code that has run for long
     serve({"batches": batches, "single_calls": single_calls, "make_and_run": make_and_run, "import_modules": import_modules,
-           "grow": grow, "run": run, "generate": generate, "call_generated": call_generated, "fork_pool": fork_pool,
+           "grow": grow, "run": run, "generate": generate, "call_generated": call_generated, "fork": fork, "fork_pool": fork_pool,
            "end_pool": end_pool, "execute": execute})
