@@ -25,6 +25,13 @@ uint64_t LongestTurnNs(const WalkTarget& target) {
   return 2 * (target.max_stop_ns + PtraceStop::kGraceNs);
 }
 
+// Of a stop that came to nothing: threads stood still for it, for so long at most.
+void NoteLostStop(const WalkTarget& target, SessionTimes& times) {
+  ++times.stops;
+  times.stopped_ns += target.max_stop_ns;
+  times.longest_stop_ns = std::max(times.longest_stop_ns, target.max_stop_ns);
+}
+
 absl::StatusOr<PtraceStop> StopFor(const WalkTarget& target, const WalkSteps& steps,
                                    SessionTimes& times) {
   if (target.early_stop != nullptr && *target.early_stop) {
@@ -32,9 +39,7 @@ absl::StatusOr<PtraceStop> StopFor(const WalkTarget& target, const WalkSteps& st
     target.early_stop->reset();
     const std::chrono::nanoseconds longest(target.max_stop_ns + PtraceStop::kGraceNs);
     if (stop.KeepFor(longest)) return stop;
-    ++times.stops;
-    times.stopped_ns += target.max_stop_ns;
-    times.longest_stop_ns = std::max(times.longest_stop_ns, target.max_stop_ns);
+    NoteLostStop(target, times);
   }
   if (target.stood_still != nullptr) *target.stood_still = false;
   return steps.stop();
@@ -61,8 +66,9 @@ absl::Status StopAndWalk(const WalkTarget& target, const WalkSteps& steps, Sessi
     WalkTurn::Hold turn = target.walk_turn.Take(LongestTurnNs(target));
     absl::StatusOr<PtraceStop> stop = StopFor(target, steps, times);
     if (!stop.ok()) {
-      const bool may_yet = absl::IsDeadlineExceeded(stop.status()) && MonotonicNs() < give_up_ns;
-      if (!may_yet || ++stops_missed == kMostStops) return stop.status();
+      if (!absl::IsDeadlineExceeded(stop.status())) return stop.status();
+      NoteLostStop(target, times);
+      if (++stops_missed == kMostStops || MonotonicNs() > give_up_ns) return stop.status();
       turn.Release();
       std::this_thread::sleep_for(kPauseBetweenStops);
       continue;
