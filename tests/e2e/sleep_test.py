@@ -5,11 +5,10 @@ Margins are wide: tests/bench judges accuracy.
 import os
 import pathlib
 import signal
-import subprocess
 import threading
 import time
 
-from harness import costs, traces
+from harness import costs, faults, traces
 from harness.case import Case, each_interpreter, main
 
 MS = 1_000_000
@@ -170,14 +169,8 @@ class SleepTest(Case):
         """Nobody else can trace a thread meanwhile, nor we one that is traced: it spins."""
         target = self.start_target(script="steady.py")
         session = self.attach(target, "--target", "*steady.py:step", "--delay", "5ms", "--mode", "sleep")
-        tracer = subprocess.Popen(["/usr/bin/strace", "-f", "-qq", "-e", "trace=none", "-p", str(target.pid)],
-                                  stderr=subprocess.DEVNULL)
-        try:
-            self.eventually(lambda: traces.are_all_traced(target.pid, tracer.pid), 5, "strace on the target")
+        with faults.traced(target, self.scratch + "/strace"):
             times = target.ask("each", 20)
-        finally:
-            tracer.terminate()
-            tracer.wait(10)
         self.assertGreater(min(times), 4.9 * MS)
         last = self.finish(session, target)
         self.assertEqual(self.skips(last, "was a spin"), 20)

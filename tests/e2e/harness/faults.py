@@ -1,4 +1,5 @@
 """What can go wrong around a daemon: its system calls, its disk."""
+import contextlib
 import os
 import subprocess
 import time
@@ -22,6 +23,17 @@ def strace(process, log, *options, seconds=10):
             raise Timeout("strace was not on each thread within %g s: %s" % (seconds, tracer.errors))
         time.sleep(0.005)
     return tracer
+
+
+@contextlib.contextmanager
+def traced(target, log):
+    """By somebody who does nothing with it."""
+    tracer = strace(target, log, "-e", "trace=none")
+    try:
+        yield
+    finally:
+        tracer.process.terminate()
+        tracer.wait(10)
 
 
 class SmallDisk:
