@@ -43,7 +43,8 @@ namespace {
 
 constexpr int kBadPolicy = 3;  // or an audit log that cannot be written
 
-constexpr auto kRecoveryPatience = std::chrono::seconds(10);
+// With what else a start takes, below the 5 s after which the socket is there.
+constexpr auto kRecoveryPatience = std::chrono::seconds(3);
 // In all: above what a full house of sessions takes, below the unit's TimeoutStopSec.
 constexpr auto kLastRecovery = std::chrono::seconds(5);
 constexpr ShutdownPatience kShutdownPatience = {.in_all = std::chrono::seconds(75),
@@ -103,19 +104,30 @@ class RecoveryTimer {
   }
 
  private:
+  // The next try passes by the journal that one which does not end has claimed. Each keeps its
+  // thread, of BlockingWork::kMost: most of them are for requests.
+  static constexpr size_t kMostThreads = 8;
+
   void Wait() {
     timer_.expires_after(std::chrono::seconds(10));
     timer_.async_wait([this](const boost::system::error_code& error) {
-      if (error) return;
-      const auto retry = [this] {
-        RetryRecovery(state_dir_, files_);
-        control_.Post([this] { Wait(); });  // also when nobody waited any more
-        return [] {};
-      };
-      blocking_.Start(retry, [](const absl::Status& status) {
-        Log(LogLevel::kError, "recovery_waits", {{"why", ToStd(status.message())}});
-      });
+      if (!error) Retry();
     });
+  }
+  void Retry() {
+    if (blocking_.running() >= kMostThreads) return Wait();
+    const auto retry = [this] {
+      RetryRecovery(state_dir_, files_);
+      return [this] { PostWait(); };
+    };
+    blocking_.Start(retry, [this](const absl::Status& status) {
+      if (!absl::IsUnavailable(status))  // the daemon ends
+        Log(LogLevel::kError, "recovery_waits", {{"why", ToStd(status.message())}});
+      PostWait();
+    });
+  }
+  void PostWait() {
+    control_.Post([this] { Wait(); });
   }
 
   ControlThread& control_;
@@ -223,9 +235,9 @@ int RunDaemon(const DaemonOptions& options) {
   InterpreterFileCache files;
   ControlThread control;
   BlockingWork blocking(control);
-  // A process whose memory does not answer must not keep the daemon from all the others.
+  // A process whose memory or files do not answer must not keep the daemon from all the others.
   if (!blocking.Within(kRecoveryPatience, [&] { Recover(options.state_dir, files); }))
-    Log(LogLevel::kError, "recovery_waits", {{"why", "a process's memory does not answer"}});
+    Log(LogLevel::kError, "recovery_waits", {{"why", "it was not over within 3 s"}});
   TargetLock::RemoveStale();
   Meters meters;
   Calibration calibration;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -110,6 +111,7 @@ std::vector<std::string> Journal::List(const std::string& state_dir) {
     if (entry->d_name[0] != '.') paths.push_back(DirectoryOf(state_dir) + "/" + entry->d_name);
   }
   closedir(directory);
+  std::sort(paths.begin(), paths.end());
   return paths;
 }
 

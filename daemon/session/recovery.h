@@ -23,7 +23,7 @@ struct RecoveryResult {
 RecoveryResult RecoverJournals(const std::string& state_dir, InterpreterFileCache& files);
 
 // The same for the journals of processes that no session holds. Silent where nothing can be done
-// yet.
+// yet; what is broken, or never became a journal, is left to the next daemon.
 void RetryRecovery(const std::string& state_dir, InterpreterFileCache& files);
 
 // Of these processes only: at the end of their session, which held what they forked. (Where the

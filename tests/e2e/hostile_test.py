@@ -10,6 +10,7 @@ import unittest
 from harness import costs, silent_fs, traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
+from harness.daemon import START_SECONDS
 from harness.interpreters import newest
 from harness.program import Program
 from harness.session import calls_by_name
@@ -338,11 +339,34 @@ class SilentMemoryTest(HostileCase):
         self.assertEqual(again.ctl("list").code, 0)
         self.assertEqual(target.ask("call", 100, seconds=10), 5050)
 
+    def test_recovery_does_not_wait_for_it(self):
+        """Two processes have such a file by the time that a new daemon is to disarm them: it serves in time, and disarms
+        the third, which comes after them."""
+        targets = [self.start_target(script="liar.py") for _ in range(3)]
+        for target in targets:
+            self.attach(target, *STEP)
+            target.ask("call", 100)
+        self.daemon.kill()
+        self.assert_free_of_probes([self.neighbour, *targets])
+        by_journal = {"%d-%d" % (one.pid, traces.start_ticks(one.pid)): one for one in targets}
+        *silent, last = [by_journal[name] for name in self.daemon.journals() if name in by_journal]
+        for number, target in enumerate(silent):
+            target.ask("silent_library", os.path.join(self.files.directory, "libpython3.99.so.%d" % number))
+        self.assertNotEqual(last.ask("armed_code"), [])
+        self.start_again()
+        self.eventually(lambda: last.ask("armed_code") == [], 2 * PATIENCE_SECONDS + 20, "the recovery of the third")
+        self.eventually(lambda: not traces.held_locks(last.pid), 5, "its end")
+        self.assert_nothing_left(last, after_kill=True)
+        self.assertEqual([target.ask("call", 100, seconds=10) for target in silent], [5050] * 2)
+
     def start_again(self):
         """A daemon on the socket and the state directory of the one that was killed."""
         again = Child([os.environ["SBUMPD"], "--listen", self.daemon.endpoint, "--state-dir", self.daemon.state_dir])
         self.addCleanup(again.kill)
-        self.eventually(lambda: self.daemon.ctl("version").code == 0, 15, "an answer of the next daemon")
+        self.addCleanup(self.files.end)
+        begin = time.monotonic()
+        self.eventually(lambda: self.daemon.ctl("list").code == 0, 20, "an answer of the next daemon")
+        self.assertLess(time.monotonic() - begin, START_SECONDS + 3)  # whoever asks waits, too
         return self.daemon
 
 

@@ -27,6 +27,7 @@ class SilentFs:
     def __init__(self, directory):
         self.directory = directory
         self.reads = 0  # that wait for ever
+        self._ended = False
         os.makedirs(directory, exist_ok=True)
         self._device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
         options = b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % self._device
@@ -35,6 +36,10 @@ class SilentFs:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def end(self):
+        """May be called more than once."""
+        if self._ended:
+            return
+        self._ended = True
         subprocess.run(["umount", "-f", "-l", self.directory], check=False)
         with contextlib.suppress(OSError):
             os.close(self._device)
