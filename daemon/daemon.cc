@@ -151,6 +151,12 @@ int CannotStart(const absl::Status& status) {
   return 1;
 }
 
+// Before anything is served. Some thread may still wait for a process's memory, with what is here.
+int EndEarly(const BlockingWork& blocking, int status) {
+  if (blocking.running() != 0) _exit(status);
+  return status;
+}
+
 void LogServing(const DaemonOptions& options) {
   std::string listen;
   for (const std::string& endpoint : options.front.listen)
@@ -246,7 +252,7 @@ int RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::Open(options.gate, meters);
   if (!gate.ok()) {
     CannotStart(gate.status());
-    return kBadPolicy;
+    return EndEarly(blocking, kBadPolicy);
   }
   WalkTurn walk_turn;
   ProcessEvents process_events;
@@ -266,7 +272,7 @@ int RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<RpcServers>> servers = RpcServers::Start([&] {
     return std::make_unique<ControlService>(table, control, blocking, connections, **gate);
   });
-  if (!servers.ok()) return CannotStart(servers.status());
+  if (!servers.ok()) return EndEarly(blocking, CannotStart(servers.status()));
   std::unique_ptr<Exporter> exporter;
   if (!options.metrics.empty()) {
     absl::StatusOr<std::unique_ptr<Exporter>> started =
@@ -274,7 +280,7 @@ int RunDaemon(const DaemonOptions& options) {
                         {.sessions = [&table] { return table.All().size(); },
                          .connections = [&connections] { return connections.size(); },
                          .keeper = (*keeper)->pid()});
-    if (!started.ok()) return CannotStart(started.status());
+    if (!started.ok()) return EndEarly(blocking, CannotStart(started.status()));
     exporter = *std::move(started);
   }
   // Before anybody can know that the daemon is there.
@@ -286,7 +292,7 @@ int RunDaemon(const DaemonOptions& options) {
         (*servers)->HandOver(std::move(connection), (*gate)->RoleOf(caller));
       },
       [&meters] { ++meters.tls_failures; });
-  if (!door.ok()) return CannotStart(door.status());
+  if (!door.ok()) return EndEarly(blocking, CannotStart(door.status()));
   Reloader reloader(control, hangups, **gate, **door);
   Watchdog watchdog(control.io());
   auto keep_running = boost::asio::make_work_guard(control.io());
