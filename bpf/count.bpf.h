@@ -80,6 +80,7 @@ static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u
     if (sleep_or_spin(&request, &spin)) return;
   } else {
     run_spin(&spin);
+    if (spin.now_ns < spin.deadline_ns) spin.aborted = true;
   }
   if (spin.aborted) skip(SB_SKIP_ABORTED_DELAY);
   injected_ns = spin.now_ns - now_ns + trap_cost_ns;

@@ -176,6 +176,20 @@ class SleepTest(Case):
         self.assertEqual(self.skips(last, "was a spin"), 20)
         self.assertEqual(last["targets"][0]["delayed_calls"], 20)
 
+    def test_a_long_delay_of_a_thread_that_cannot_be_held(self):
+        """It spins for 0.2 s at most; that it was less than what was asked for is told."""
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "5s", "--mode", "sleep")
+        with faults.traced(target, self.scratch + "/strace"):
+            times = target.ask("each", 3)
+        self.assertGreater(min(times), 20 * MS)
+        self.assertLess(max(times), 2500 * MS)
+        last = self.finish(session, target)
+        self.assertEqual((self.skips(last, "was a spin, cut short at 0.2s"), self.skips(last)), (3, 3))
+        [row] = last["targets"]
+        self.assertEqual((row["delayed_calls"], row["requested_delay_ns"]), (3, 3 * 5000 * MS))
+        self.assertLess(row["injected_delay_ns"], 1.1 * sum(times))
+
     def test_a_daemon_that_comes_too_late(self):
         """It takes the request in time, and its system call longer than the thread waits: that has spun, and is counted."""
         for how in ("delay_enter=60000", "delay_enter=60000:error=EPERM"):
