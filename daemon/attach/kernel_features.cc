@@ -19,9 +19,7 @@ using Answer = KernelFeature::Answer;
 constexpr bpf_insn kReturnZero = {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0};
 constexpr bpf_insn kExit = {.code = BPF_JMP | BPF_EXIT};
 
-bpf_insn Call(bpf_func_id helper) {
-  return {.code = BPF_JMP | BPF_CALL, .imm = static_cast<int32_t>(helper)};
-}
+bpf_insn Call(int helper) { return {.code = BPF_JMP | BPF_CALL, .imm = helper}; }
 
 struct Trial {
   int error = 0;
@@ -54,9 +52,13 @@ Answer AnswerOf(const Trial& trial) {
 
 Answer SleepablePrograms() { return AnswerOf(Load(std::array{kReturnZero, kExit}, true)); }
 
+Answer Exists(bool exists) { return exists ? Answer::kYes : Answer::kNo; }
+
+}  // namespace
+
 // Called without arguments, which the verifier looks at only where it knows the helper. Its words
 // for one that it does not know: kernel/bpf/verifier.c, check_helper_call().
-Answer Helper(bpf_func_id helper, bool sleepable) {
+KernelFeature::Answer HasHelper(int helper, bool sleepable) {
   const Trial trial = Load(std::array{Call(helper), kReturnZero, kExit}, sleepable);
   if (CannotTry(trial.error)) return Answer::kUnknown;
   for (std::string_view unknown : {"invalid func ", "unknown func ", "cannot use helper "}) {
@@ -65,14 +67,10 @@ Answer Helper(bpf_func_id helper, bool sleepable) {
   return Answer::kYes;
 }
 
-Answer Exists(bool exists) { return exists ? Answer::kYes : Answer::kNo; }
-
-}  // namespace
-
 std::vector<KernelFeature> ExamineKernelFeatures() {
   const Answer sleepable = SleepablePrograms();
   const auto helper = [&](std::string name, bpf_func_id id) {
-    return KernelFeature{std::move(name), Helper(id, sleepable == Answer::kYes), ""};
+    return KernelFeature{std::move(name), HasHelper(id, sleepable == Answer::kYes), ""};
   };
   return {
       {"uprobes (CONFIG_UPROBE_EVENTS)", Exists(UprobesExist()), ""},

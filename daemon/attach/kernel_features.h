@@ -15,6 +15,9 @@ struct KernelFeature {
   std::string instead;
 };
 
+// Whether this kernel's BPF programs can call the helper of that number (enum bpf_func_id).
+KernelFeature::Answer HasHelper(int helper, bool sleepable);
+
 // Takes some milliseconds.
 std::vector<KernelFeature> ExamineKernelFeatures();
 
