@@ -69,6 +69,13 @@ bool AskKernel() {
   return answers(0, EBADF) && answers(-1, EINVAL);
 }
 
+// --config=without-uprobe-multi
+#ifdef SBUMP_WITHOUT_UPROBE_MULTI
+constexpr bool kAsksForUprobeMulti = false;
+#else
+constexpr bool kAsksForUprobeMulti = true;
+#endif
+
 constexpr char kPmu[] = "/sys/bus/event_source/devices/uprobe/";
 
 absl::Status PlaceError(const UprobeSpec& spec) {
@@ -103,7 +110,7 @@ absl::StatusOr<UprobeLink> OpenPerfLink(const UprobeSpec& spec, int program_fd) 
 bool UprobesExist() { return access(StrCat(kPmu, "type").c_str(), R_OK) == 0; }
 
 bool UprobeMultiWorks() {
-  static const bool works = AskKernel();
+  static const bool works = kAsksForUprobeMulti && AskKernel();
   return works;
 }
 
