@@ -5,6 +5,7 @@ import platform
 
 from phases import PHASES
 from world import KINDS
+import support_table  # tests/lib
 
 
 def markdown(ledgers, seed):
@@ -38,7 +39,7 @@ def _points(ledger, phase):
 
 
 def _table(title, ledgers, rows):
-    heads = ["CPython " + one.python.name.replace("_debian", " (Debian)") for one in ledgers]
+    heads = ["CPython " + support_table.title(one.python.name.replace(".", "_")) for one in ledgers]
     lines = ["| %s | %s |" % (title, " | ".join(heads)), "|---" * (len(ledgers) + 1) + "|"]
     return lines + ["| %s | %s |" % (name, " | ".join(str(figure(one)) for one in ledgers)) for name, figure in rows]
 

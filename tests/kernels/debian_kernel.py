@@ -25,7 +25,9 @@ class Kernel:
 
 
 def mirror():
-    """Of Debian itself, as this machine has it."""
+    """$SBUMP_DEBIAN_MIRROR, else Debian's own as this machine has it."""
+    if os.environ.get("SBUMP_DEBIAN_MIRROR"):
+        return os.environ["SBUMP_DEBIAN_MIRROR"]
     answer = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(REPO_URI)", "Created-By: Packages",
                              "Origin: Debian", "Component: main"], stdout=subprocess.PIPE, text=True)
     for line in answer.stdout.splitlines():

@@ -11,25 +11,20 @@
 set -euo pipefail
 # shellcheck source=deploy/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../deploy/lib/common.sh"
+# shellcheck source=tests/lib/mirror.sh
+source "$REPO/tests/lib/mirror.sh"
 
 # Python, and the suites that may have it, best first: sid and forky move on.
 WANTED=("3.9 bullseye" "3.13 trixie" "3.14 sid forky" "3.15 sid forky")
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 ROOTS=${SBUMP_TEST_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/sbump-test-roots}
 
-# Debian's mirror as apt has it.
-mirror() {
-  # shellcheck disable=SC2016  # apt's own $(...)
-  apt-get indextargets --format '$(ORIGIN) $(SITE)' 'Created-By: Packages' 2>/dev/null |
-    awk '$1 == "Debian" && $2 !~ /security/ { print $2; exit }'
-}
-
 # make_root VERSION SUITE DIR: only what the interpreter itself needs, and the shared library of the same version.
 make_root() {
   local version=$1 suite=$2 dir=$3
   local -a usr_merge=(--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr)
   [[ $suite != bullseye ]] || usr_merge=()
-  timeout 300 mmdebstrap --quiet --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
+  timeout 300 mmdebstrap --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
     --aptopt='Acquire::Retries "3"' \
     --include="python$version-minimal,libpython$version,libpython$version-stdlib" \
@@ -76,7 +71,7 @@ provide() {
     echo "$dir.python$version"
     return
   done
-  { grep -m 1 '^[EW]:' "$log" 2>/dev/null || tail -n 1 "$log" 2>/dev/null || echo "it does not run"; } >&2
+  { grep -m 1 '^E:' "$log" 2>/dev/null || tail -n 1 "$log" 2>/dev/null || echo "it does not run"; } >&2
   return 1
 }
 

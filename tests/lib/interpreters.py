@@ -24,6 +24,8 @@ ASK = (
 OLDEST, NEWEST = (3, 8), (3, 15)
 
 SHARED, STATIC = "shared library, symbols", "static, stripped (Debian)"
+# What the names of test cases say of the build, after the version.
+SUFFIXES = {SHARED: "", STATIC: "_debian", "static, symbols": "_static", "shared library, stripped": "_stripped"}
 # What CI must cover: version, and its build where both count.
 MATRIX = [((3, 8), None), ((3, 9), SHARED), ((3, 9), STATIC), ((3, 10), None), ((3, 11), SHARED), ((3, 11), STATIC),
           ((3, 12), None), ((3, 13), SHARED), ((3, 13), STATIC), ((3, 14), STATIC), ((3, 15), STATIC)]

@@ -2,9 +2,10 @@
 
   support_table.py EVENTS                 prints it
   support_table.py EVENTS --check README  also fails where a cell of the README's table differs
+                          --table NAME    not the table called `support`, but another one
 
-EVENTS is a --build_event_json_file, or a folder with the TEST.xml of each test. The cases of a test that says on which interpreter it runs end in `_on_` and its name
-(tests/e2e/harness/interpreters.py).
+EVENTS is a --build_event_json_file, or a folder with the TEST.xml of each test. The cases of a test that says on which
+interpreter it runs end in `_on_` and its name (tests/e2e/harness/interpreters.py).
 """
 import argparse
 import collections
@@ -17,7 +18,7 @@ import time
 
 import results
 
-BEGIN, END = "<!-- support:begin -->", "<!-- support:end -->"
+BEGIN, END = "<!-- %s:begin -->", "<!-- %s:end -->"
 # (what, test, which of its cases, as CLASS.CASE): in the table's order.
 ROWS = (
     ("counts equal the program's own", "counts_test", ""),
@@ -40,18 +41,27 @@ ROWS = (
     ("beside the process's own tracers", "tools_test", ""),
     ("hostile", "hostile_test", ""),
     ("a detach proof that finds something", "proof_test", ""),
+    ("the kernel's code of the BPF programs, with threads beside each other", "programs_test", ""),
     ("daemon or client killed", "daemon_killed_test|client_faults_test|daemon_test", ""),
 )
-CASE = re.compile(r"(?P<what>.+)_on_(?P<python>\d+_\d+_\d+t?(?:_debian)?)$")
+# Marks of builds in the table's head, by the end of a case's name (tests/lib/interpreters.py, SUFFIXES).
+BUILDS = {"": ("", "no mark: shared library, with symbols"), "_debian": (" D", "D: static and stripped, as Debian's"),
+          "_static": (" S", "S: static, with symbols"), "_stripped": (" L", "L: shared library, stripped")}
+CASE = re.compile(r"(?P<what>.+)_on_(?P<python>\d+_\d+_\d+t?(?P<build>%s))$" % "|".join(sorted(BUILDS, reverse=True)))
 
 
 def version(python):
     return [int(part) for part in re.findall(r"\d+", python)], python
 
 
+def build(python):
+    return BUILDS[CASE.match("case_on_" + python)["build"]]
+
+
 def title(python):
     """3_11_2_debian: `3.11.2 D`."""
-    return python.replace("_debian", " D").replace("_", ".")
+    mark, _ = build(python)
+    return re.match(r"[\d_]+\d+t?", python)[0].replace("_", ".") + mark
 
 
 def titles(cases):
@@ -66,16 +76,20 @@ class Seen:
     def __init__(self):
         self.passed = collections.Counter()
         self.ran = collections.Counter()
+        self.without_row = set()  # tests with a case on an interpreter that the table would not show
 
     def add(self, test, case):
         match = CASE.match(case.get("name", "").partition(" ")[0])  # of a subtest, which has failed, its case
         if not match or case.find("skipped") is not None:
             return
         what = "%s.%s" % (case.get("classname", ""), match["what"])
-        for row, (_, tests, cases) in enumerate(ROWS):
-            if re.fullmatch(tests, test) and re.search(cases, what):
-                self.ran[row, match["python"]] += 1
-                self.passed[row, match["python"]] += not results.has_failed(case)
+        rows = [row for row, (_, tests, cases) in enumerate(ROWS)
+                if re.fullmatch(tests, test) and re.search(cases, what)]
+        for row in rows:
+            self.ran[row, match["python"]] += 1
+            self.passed[row, match["python"]] += not results.has_failed(case)
+        if not rows:
+            self.without_row.add(test)
 
     def pythons(self):
         return sorted({python for _, python in self.ran}, key=version)
@@ -98,7 +112,9 @@ def by_test(path):
 
 def table(seen):
     pythons = seen.pythons()
-    yield "Linux %s, %s; %s." % (platform.release(), platform.machine(), time.strftime("%Y-%m-%d"))
+    yield "Linux %s, %s; %s. Builds of CPython: %s." % (
+        platform.release(), platform.machine(), time.strftime("%Y-%m-%d"),
+        "; ".join(words for _, words in dict.fromkeys(map(build, pythons))))
     yield ""
     yield "| tests passed, of those that ran | %s |" % " | ".join(map(title, pythons))
     yield "|---|" + "---|" * len(pythons)
@@ -111,7 +127,7 @@ def table(seen):
 
 def without_micro(python):
     """Of `3.11.2 D`: `3.11 D`. Machines differ in the micro version."""
-    return re.sub(r"\.\d+(?=t?(?: D)?$)", "", python)
+    return re.sub(r"\.\d+(?=t?(?: [A-Z])?$)", "", python)
 
 
 def cells(lines):
@@ -125,22 +141,24 @@ def cells(lines):
     return found
 
 
-def differences(seen, readme):
+def differences(seen, readme, name="support"):
     """Each cell in which the README's table is not the one of this run. Both ways: a number that is too low is as stale."""
     now = cells(table(seen))
-    said = cells(readme.partition(BEGIN)[2].partition(END)[0].splitlines())
+    said = cells(readme.partition(BEGIN % name)[2].partition(END % name)[0].splitlines())
     for row, python in dict.fromkeys([*now, *said]):
         ours, theirs = (", ".join(one.get((row, python), ["nothing"])) for one in (now, said))
         if ours != theirs:
             yield "%s, CPython %s: the README says %s, this run saw %s" % (row, python, theirs, ours)
 
 
-def check(seen, readme):
-    found = list(differences(seen, readme))
+def check(seen, readme, name="support"):
+    for test in sorted(seen.without_row):
+        print("%s has cases on an interpreter, and no row of the table is about them: see ROWS" % test)
+    found = list(differences(seen, readme, name))
     if not found:
-        return 0
+        return 1 if seen.without_row else 0
     print("\n".join(found))
-    print("The table above belongs into the README, between %s and %s." % (BEGIN, END))
+    print("The table above belongs into the README, between %s and %s." % (BEGIN % name, END % name))
     return 1
 
 
@@ -148,13 +166,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("events")
     parser.add_argument("--check")
+    parser.add_argument("--table", default="support")
     options = parser.parse_args()
     seen = see(options.events)
     print("\n".join(table(seen)))
     if not options.check:
         return 0
     with open(options.check) as file:
-        return check(seen, file.read())
+        return check(seen, file.read(), options.table)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def seen(*cases):
     return result
 
 
-def readme(*rows, pythons="3.8.18 | 3.11.2 D"):
-    return README % (support_table.BEGIN, pythons, "\n".join("| %s |" % row for row in rows), support_table.END)
+def readme(*rows, pythons="3.8.18 | 3.11.2 D", name="support"):
+    return README % (support_table.BEGIN % name, pythons, "\n".join("| %s |" % row for row in rows), support_table.END % name)
 
 
 BOTH = seen(("counts_test", "test_a_on_3_8_18"), ("counts_test", "test_b_on_3_8_18"),
@@ -54,7 +54,7 @@ class SupportTableTest(unittest.TestCase):
         self.assertEqual(self.found(BOTH, readme(*SAID)), [])
 
     def test_what_is_printed_can_be_pasted(self):
-        pasted = "\n".join([support_table.BEGIN, *support_table.table(BOTH), support_table.END])
+        pasted = "\n".join([support_table.BEGIN % "support", *support_table.table(BOTH), support_table.END % "support"])
         self.assertEqual(self.found(BOTH, pasted), [])
 
     def test_another_micro_version_is_no_difference(self):
@@ -86,6 +86,11 @@ class SupportTableTest(unittest.TestCase):
 
     def test_no_table(self):
         self.assertEqual(len(self.found(BOTH, "no table")), 3)
+
+    def test_another_table_of_the_readme(self):
+        text = readme(name="support") + readme(*SAID, name="other")
+        self.assertEqual(list(support_table.differences(BOTH, text, "other")), [])
+        self.assertEqual(len(self.found(BOTH, text)), 3)
 
     def test_a_failed_case_and_a_skipped_one(self):
         run = seen(("counts_test", "test_a_on_3_8_18"), ("counts_test", "test_b_on_3_8_18", "failure"),
@@ -122,6 +127,22 @@ class SupportTableTest(unittest.TestCase):
     def test_interpreters_of_cases(self):
         self.assertEqual(support_table.titles(["counts_on_3_12_1", "fork_on_3_12_1", "doctor", "fork_on_3_8_18",
                                                "counts_on_3_11_2_debian"]), ["3.8.18", "3.11.2 D", "3.12.1"])
+
+    def test_kinds_of_build(self):
+        run = seen(*(("counts_test", "test_a_on_" + python) for python in
+                     ("3_8_18", "3_13_5t", "3_11_2_debian", "3_11_2_static", "3_14_0_stripped")))
+        head, _, titles, *_ = support_table.table(run)
+        self.assertIn("3.8.18 | 3.11.2 D | 3.11.2 S | 3.13.5t | 3.14.0 L |", titles)
+        self.assertTrue(head.endswith(" Builds of CPython: no mark: shared library, with symbols; D: static and stripped, "
+                                      "as Debian's; S: static, with symbols; L: shared library, stripped."), head)
+
+    def test_cases_without_a_row(self):
+        run = seen(("counts_test", "test_a_on_3_8_18"), ("new_test", "test_a_on_3_8_18"), ("new_test", "test_a_on_3_9_2"),
+                   ("daemon_test", "test_starts"))
+        self.assertEqual(run.without_row, {"new_test"})
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(support_table.check(run, readme(COUNTS + " | 1 of 1 | ")), 1)
+        self.assertIn("new_test", said.getvalue())
 
     def test_it_says_what_to_do(self):
         for text, status, words in ((readme(*SAID), 0, ""), (readme(), 1, "The table above belongs into the README")):

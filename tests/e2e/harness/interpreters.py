@@ -19,8 +19,7 @@ class Python:
         self.version = version
         self.file = file  # the program or library that holds the interpreter, as seen from outside
         self.free_threaded = free_threaded
-        self.name = ".".join(map(str, version)) + ("t" if free_threaded else "") + (
-            "_debian" if build == interpreters.STATIC else "")
+        self.name = ".".join(map(str, version)) + ("t" if free_threaded else "") + interpreters.SUFFIXES.get(build, "")
 
     @functools.cached_property
     def has_jit(self):
