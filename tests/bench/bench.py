@@ -238,10 +238,18 @@ def machine():
         model, os.cpu_count(), platform.release(), os.getloadavg()[0], datetime.date.today())
 
 
+def verdict(rows, strict):
+    """The exit status."""
+    missed = sum(row.met is False for row in rows)
+    print("%d aims missed" % missed)
+    return 1 if missed and strict else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--full-house", type=int, metavar="N")
+    parser.add_argument("--strict", action="store_true")
     parser.add_argument("--markdown")
     parser.add_argument("--json")
     parser.add_argument("pythons", nargs="*")
@@ -251,8 +259,9 @@ def main():
     where = machine()  # with the load before we make one
     print(where, flush=True)
     if options.full_house:
-        print("\n" + table("CPython %s" % ".".join(map(str, found[-1].version)), full_house(found[-1], options.full_house)))
-        return 0
+        rows = full_house(found[-1], options.full_house)
+        print("\n" + table("CPython %s" % ".".join(map(str, found[-1].version)), rows))
+        return verdict(rows, options.strict)
     everything = []
     daemon = Daemon()
     try:
@@ -275,9 +284,7 @@ def main():
     if options.json:
         with open(options.json, "w") as file:
             json.dump({title: [vars(row) for row in rows] for title, rows in everything}, file, indent=1)
-    missed = sum(row.met is False for _, rows in everything for row in rows)
-    print("%d aims missed" % missed)
-    return 0
+    return verdict([row for _, rows in everything for row in rows], options.strict)
 
 
 if __name__ == "__main__":
