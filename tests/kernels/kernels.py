@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,9 @@ import time
 import debian_kernel
 import guest_image
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "lib"), str(TESTS / "e2e")]
+from harness.child import dies_with_parent  # noqa: E402  (tests/e2e)
 import interpreters  # noqa: E402  (tests/lib)
 import support_table  # noqa: E402
 
@@ -66,7 +69,8 @@ class Machine:
             ["qemu-system-x86_64", "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio", "-accel", "tcg",
              "-cpu", "max,-cx16", "-smp", "1", "-m", str(MEGABYTES), "-kernel", image, "-initrd", initrd,
              "-append", "console=ttyS0 quiet panic=-1 -- " + " ".join(arguments)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=dies_with_parent(signal.SIGKILL))
 
     def lines(self, limit_seconds):
         timer = threading.Timer(limit_seconds, self.process.kill)
