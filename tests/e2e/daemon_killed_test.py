@@ -35,7 +35,7 @@ class DaemonKilledTest(Case):
         """With the daemon dead and before a new one has cleaned up. may_leak: the process that keeps the probes
         died too, maybe within the kernel's removal of one (daemon/attach/probe_text.h)."""
         if not may_leak:
-            self.eventually(lambda: traces.changed_text(target.pid) == [], 2, "the probes' end")
+            self.eventually(lambda: traces.changed_text(target.pid) == [], 5, "the probes' end")
         self.assertEqual(traces.trouble_of_threads(target.pid), [])
         self.assertTrue(target.alive())
 
@@ -197,7 +197,7 @@ class DaemonKilledTest(Case):
         tracer = self.strace(daemon, "pwrite64", number)
         begin = time.monotonic()
         answer, own = target.ask("born", "born_a.py", 1500)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, 10)
         self.assertEqual((answer, own["plain"]), (expected, 1500))
         died = daemon.child.process.poll() is not None
         if died:
@@ -287,21 +287,6 @@ class DaemonKilledTest(Case):
         self.assertEqual(target.answer(10), answer)
         self.assert_harmless(target)
         self.assert_recovered(target)
-        self.assert_ends_well(target)
-
-    def test_a_new_daemon_removes_locks_that_nobody_holds(self):
-        """Here of a session that was killed before it had a journal."""
-        daemon = self.start_daemon(state_dir=self.state_dir)
-        target = self.start_target()
-        self.strace(daemon, "fallocate", 1)  # before the first line of the journal
-        self.start_attach(target, "--target", "*/calls.py:*", daemon=daemon).child.wait(10)
-        daemon.child.wait(10)
-        for name in daemon.journals():
-            os.unlink(os.path.join(self.state_dir, "journal", name))
-        self.assertEqual((len(traces.locks(target.pid)), traces.held_locks(target.pid)), (1, []))
-        again = self.start_daemon(state_dir=self.state_dir)
-        self.assertEqual(traces.locks(target.pid), [])
-        self.assert_nothing_left(target, again)
         self.assert_ends_well(target)
 
     def test_the_target_dies_before_the_new_daemon_comes(self):

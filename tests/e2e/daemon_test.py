@@ -5,6 +5,7 @@ import signal
 import stat
 import time
 
+from harness import traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
 from harness.daemon import SBUMPD, clean_environment, run_client
@@ -162,6 +163,21 @@ class StateDirectoryTest(Case):
         self.assert_clean_proof(last)
         for name in os.listdir(journals):
             os.unlink(os.path.join(journals, name))
+        self.assert_nothing_left(target, again)
+        self.assert_ends_well(target)
+
+
+class LocksTest(Case):
+    def test_a_new_daemon_removes_those_that_nobody_holds(self):
+        """Here of a session that was killed before it had a journal."""
+        daemon = self.start_daemon()
+        target = self.start_target()
+        self.inject(daemon, "fallocate", "signal=SIGKILL:when=1")  # before the first line of the journal
+        self.start_attach(target, "--target", "*/calls.py:*", daemon=daemon).child.wait(10)
+        daemon.child.wait(10)
+        self.assertEqual((len(traces.locks(target.pid)), traces.held_locks(target.pid)), (1, []))
+        again = self.start_daemon()  # which has none of its journals
+        self.assertEqual(traces.locks(target.pid), [])
         self.assert_nothing_left(target, again)
         self.assert_ends_well(target)
 
