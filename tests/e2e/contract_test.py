@@ -13,7 +13,8 @@ from harness.session import with_numbers
 
 # Field names of the contract, with the types that protobuf's JSON gives them.
 TARGET_FIELDS = {"pattern": str, "filename": str, "qualname": str, "first_line": int, "calls": str,
-                 "delayed_calls": str, "requested_delay_ns": str, "injected_delay_ns": str, "missed_calls": str}
+                 "delayed_calls": str, "requested_delay_ns": str, "injected_delay_ns": str, "missed_calls": str,
+                 "pid": int}
 STRATEGIES = {8: "armed: co_opcache_flag", 9: "armed: co_opcache_flag", 10: "armed: co_opcache_flag",
               11: "armed: RESUME", 12: "armed: INSTRUMENTED_RESUME", 13: "armed: INSTRUMENTED_RESUME",
               14: "armed: INSTRUMENTED_RESUME", 15: "armed: INSTRUMENTED_RESUME"}
@@ -50,6 +51,7 @@ class ContractTest(Case):
             self.assertEqual("end" in message, message["state"] == "ENDED")
             for row in message["targets"]:
                 self.assert_fields(row, TARGET_FIELDS)
+                self.assertEqual(row["pid"], target.pid)
         active = messages[states.index("ACTIVE")]["process"]
         self.assertEqual(os.path.realpath("/proc/%d/exe" % target.pid), active["exe"])
         self.assertEqual(active["python_version"], ".".join(map(str, python.version)))

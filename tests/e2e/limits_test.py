@@ -1,10 +1,12 @@
 """What a policy limits: targets, doses, times and shares."""
 import os
+import re
 import time
 
 from harness.case import main
 from harness.child import Child
 from harness.guarded import Guarded, UserSession
+from harness.metrics import free_port, scrape
 from harness.users import ALICE, as_user
 
 PERMISSION, LIMIT, GUARDRAIL = 6, 12, 15
@@ -19,8 +21,15 @@ class LimitsTest(Guarded):
         answer = self.ctl_as(ALICE, command, "--pid", (target or self.target).pid, *STEP, *arguments)
         self.assert_refused(answer, code, *words)
 
+    def refusals(self, address):
+        """How many of each reason, as Prometheus gets them."""
+        found = {re.fullmatch(r'sbump_refusals_total\{reason="(\w+)"\}', name): value
+                 for name, value in scrape(address)[1].items()}
+        return {match[1]: count for match, count in found.items() if match and count}
+
     def test_each_limit(self):
-        self.start(self.limited("max_delay: 1ms, max_ttl: 10m, max_stop: 200ms, max_sessions: 1"))
+        address = "127.0.0.1:%d" % free_port()
+        self.start(self.limited("max_delay: 1ms, max_ttl: 10m, max_stop: 200ms, max_sessions: 1"), "--metrics", address)
         self.target = target = self.start_target(script="steady.py")
         self.refused(PERMISSION, "a delay of 2ms", "1ms", arguments=["--delay", "2ms", "--ttl", "1m"])
         self.refused(PERMISSION, "a delay of 2ms", arguments=["--target", "*:x @delay=2ms", "--ttl", "1m"])
@@ -42,12 +51,14 @@ class LimitsTest(Guarded):
         self.assert_clean_proof(session.finish())
         again = self.attach_as(ALICE, other, *STEP, *allowed)  # the place is free again
         self.assert_clean_proof(again.finish())
+        self.assertEqual(self.refusals(address), {"dose": 6, "time": 4, "sessions": 1})
         for one in (target, other):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
 
     def test_targets(self):
-        self.start(self.limited("target_uids: [%d], max_stop: 1s" % ALICE))
+        address = "127.0.0.1:%d" % free_port()
+        self.start(self.limited("target_uids: [%d], max_stop: 1s" % ALICE), "--metrics", address)
         mine = self.start_target_as(ALICE)
         roots = self.start_target(script="steady.py")
         saved = self.start_target(script="steady.py", prefix=["/usr/bin/setpriv", "--ruid", str(ALICE)])
@@ -60,6 +71,8 @@ class LimitsTest(Guarded):
         secret = self.attach(roots, *STEP)
         self.assertNotIn(secret.id, self.ctl_as(ALICE, "list").out)
         self.assert_refused(self.ctl_as(ALICE, "watch", secret.id), PERMISSION, "may not touch pid %d" % roots.pid)
+        # Two processes, three commands each, and the watch.
+        self.assertEqual(self.refusals(address), {"target": 7})
         session = self.attach_as(ALICE, mine, *STEP, "--max-stop", "1s")
         mine.ask("call", "step", 4)
         self.assertEqual([row["calls"] for row in session.finish()["targets"]], [4])

@@ -5,27 +5,17 @@ import signal
 import socket
 import subprocess
 import urllib.parse
-import urllib.request
 
 from harness import costs, traces
 from harness.case import main
 from harness.child import Child
 from harness.daemon import clean_environment
 from harness.guarded import Guarded
+from harness.metrics import free_port, get, scrape
 from harness.users import ALICE
 
 BAD_START, BAD_ARGUMENTS, PERMISSION = 1, 2, 6
 STEP = ("--target", "*steady.py:step")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def get(url):
-    with urllib.request.urlopen(url, timeout=5) as answer:
-        return answer.read().decode()
 
 
 class MetricsTest(Guarded):
@@ -38,13 +28,7 @@ class MetricsTest(Guarded):
         self.assert_refused(self.ctl_as(ALICE, "attach", "--pid", 1, *STEP), PERMISSION, "is a viewer")
 
     def scrape(self):
-        text = get("http://%s/metrics" % self.address)
-        samples = {}
-        for line in text.splitlines():
-            if not line.startswith("#"):
-                name, _, value = line.rpartition(" ")
-                samples[name] = float(value)
-        return text, samples
+        return scrape(self.address)
 
     def test_promtool_finds_nothing_to_say(self):
         self.start_measured()

@@ -1,5 +1,6 @@
 """Several processes in one session, chosen by what they are."""
 import os
+import time
 
 from harness import traces
 from harness.case import Case, main
@@ -94,6 +95,30 @@ class SelectorTest(Case):
         for target in targets:
             self.assert_nothing_left(target)
         return sum("what one of them forks pays for its probes" in warning for warning in active["warnings"])
+
+    def test_sixty_four(self):
+        """All of them at once, twice as slow as is aimed for at most: tests/bench/run says how fast."""
+        parent, = self.start_some(1)
+        pids = [parent.pid, *parent.ask("hire", "fork", 63)]
+        begin = time.monotonic()
+        session = self.start_attach_by("--cmdline", "*%s*" % parent.file, "--target", "*/workers.py:step",
+                                       "--max-processes", "64")
+        active = session.wait_active()
+        self.assertLess(time.monotonic() - begin, 16)
+        self.assertEqual({one["process"]["pid"]: one["state"] for one in active["processes"]},
+                         dict.fromkeys(pids, "ACTIVE"))
+        parent.ask("work", N)
+        self.assertEqual({answer for answer, _ in parent.ask("order", N).values()}, {ANSWER})
+        begin = time.monotonic()
+        last = session.finish()
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual({row["pid"]: row["calls"] for row in last["targets"]}, dict.fromkeys(pids, N))
+        self.assert_clean_proof(last)
+        for pid in pids:
+            self.assertEqual((traces.changed_text(pid), traces.trouble_of_threads(pid)), ([], []))
+        self.assertEqual(parent.ask("dismiss"), [0] * 63)
+        self.assert_nothing_left(parent)
+        self.assert_ends_well(parent)
 
     def test_nobody_and_too_many(self):
         answer = self.daemon.ctl("attach", "--exe", "no-such-program", "--target", "*:*")

@@ -6,14 +6,14 @@ import signal
 import socket
 import ssl
 import time
-import urllib.request
 
 from harness import session as sessions
 from harness.case import main
 from harness.certificates import Authority
 from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment, run_client
-from harness.remote import POLICY, STEP, UNREACHABLE, Remote, free_port
+from harness.metrics import free_port, scrape
+from harness.remote import POLICY, STEP, UNREACHABLE, Remote
 
 BAD_ARGUMENTS, PERMISSION = 2, 6
 OTHER_AUTHORITY = "its certificate: unable to get local issuer certificate"
@@ -92,9 +92,7 @@ class HandshakeTest(Remote):
         self.assert_not_let_in(self.ask(other.issue("viewer", "DNS:dash.example"), "list"), OTHER_AUTHORITY)
 
     def tls_failures(self):
-        with urllib.request.urlopen("http://%s/metrics" % self.metrics, timeout=5) as answer:
-            text = answer.read().decode()
-        return float(re.search(r"(?m)^sbump_tls_failures_total (.*)$", text)[1])
+        return scrape(self.metrics)[1]["sbump_tls_failures_total"]
 
     def test_only_handshakes_that_fail_are_counted(self):
         """Not the look of each client whether anybody listens, nor a load balancer's."""

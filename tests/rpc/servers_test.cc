@@ -71,6 +71,14 @@ TEST_F(ServersTest, WhoHasNoRoleMaySayLittle) {
   EXPECT_EQ(OneCall(As(Role::kViewer), two_mb).Code(), grpc::PERMISSION_DENIED);
 }
 
+TEST_F(ServersTest, AMessageHasALargestSize) {
+  const LargeRequest too_large((32 << 20) + 1);
+  for (const Role role : {Role::kOperator, Role::kViewer})
+    EXPECT_EQ(OneCall(As(role), too_large).Code(), grpc::RESOURCE_EXHAUSTED);
+  const LargeRequest fits(31 << 20);
+  EXPECT_EQ(OneCall(As(Role::kOperator), fits).Code(), grpc::PERMISSION_DENIED);
+}
+
 // In one server such a flood ends streams, whosever they are.
 TEST_F(ServersTest, WhatOthersSendEndsNoStreamOfAnOperator) {
   const auto stub = v1::Control::NewStub(Connect(As(Role::kOperator)));

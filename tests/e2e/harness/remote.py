@@ -1,10 +1,10 @@
 """The base of the tests of clients from elsewhere, by TCP and TLS."""
 import os
-import socket
 
 from harness.case import Case
 from harness.certificates import Authority
 from harness.daemon import run_client
+from harness.metrics import free_port
 
 UNREACHABLE = 9
 STEP = ("--target", "*steady.py:step")
@@ -12,11 +12,6 @@ POLICY = """callers:
   - {certificate: "dns:dash.example", role: viewer}
   - {certificate: "uri:spiffe://site/ops", role: operator}
 """
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 class Remote(Case):
