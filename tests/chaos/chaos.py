@@ -106,6 +106,8 @@ def trials(chosen, options, seed):
     one = functools.partial(try_one, seed=seed, jit=options.jit, kill_points=options.kill_points, seconds=seconds)
     with multiprocessing.get_context("fork").Pool(options.jobs, begin_worker) as workers:
         yield from workers.imap(one, zip(chosen, phases.turns([python.version for python in chosen])))
+        workers.close()
+        workers.join()
 
 
 def begin_worker():
