@@ -1,72 +1,17 @@
 """Processes that lie: the daemon refuses or copes, in bounded time and memory, and other sessions do not notice."""
 import os
 import random
-import shutil
-import signal
 import subprocess
-import time
-import unittest
 
-from harness import costs, silent_fs, traces
-from harness.case import Case, each_mechanism, main
-from harness.child import Child
-from harness.daemon import START_SECONDS
+from harness import traces
+from harness.case import each_mechanism, main
+from harness.hostile import STEP, HostileCase
 from harness.interpreters import newest
 from harness.program import Program
-from harness.session import calls_by_name
 from harness.target import TARGETS
 
-# A daemon with one session has about 35 MB; the walk's cache and the names of code objects are bounded by 128 MB
-# each; a session has the names of its targets once more.
-MOST_MEMORY_KB = 500 << 10
-MOST_SECONDS = 12          # for one attach to a liar, --max-stop 1s included
-PATIENCE_SECONDS = 20      # the daemon's own, with memory that does not answer (daemon/rpc/blocking_work.h)
 UNSUPPORTED, NO_MATCH, PRECONDITION = 5, 7, 13
 PASSED_OVER = "functions or code objects were passed over"
-STEP = ("--target", "*/liar.py:step")
-
-
-class HostileCase(Case):
-    """With an honest neighbour, whose session counts all the time."""
-
-    def setUp(self):
-        super().setUp()
-        self.daemon = self.start_daemon()
-        self.addCleanup(self.assert_memory_is_bounded)
-        self.neighbour = self.start_target(script="steady.py")
-        self.watch = self.attach(self.neighbour, "--target", "*steady.py:step", "--interval", "50ms")
-        self.called = 0
-
-    def call_neighbour(self):
-        self.called += self.neighbour.ask("call", "step", 100)
-
-    def assert_neighbour_unharmed(self):
-        self.call_neighbour()
-        last = self.watch.finish()
-        self.assertEqual(calls_by_name(last), {"step": self.called})
-        self.assertFalse(last["inexact"], last["skipped"])
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(self.neighbour)
-        self.assert_ends_well(self.neighbour)
-        self.assert_memory_is_bounded()
-        self.assertEqual(self.daemon.stop(), 0)
-
-    def assert_memory_is_bounded(self):
-        if traces.main_thread_runs(self.daemon.pid):
-            self.assertLess(costs.peak_kb(self.daemon.pid), MOST_MEMORY_KB)
-
-    def ask_of(self, pid, *command, seconds=MOST_SECONDS):
-        """What the daemon says of it, in time."""
-        self.call_neighbour()
-        begin = time.monotonic()
-        answer = self.daemon.ctl(*command, "--pid", pid, seconds=seconds + 30)
-        self.assertLess(time.monotonic() - begin, seconds, answer)
-        self.assertEqual(self.daemon.child.process.poll(), None, self.daemon.log)
-        self.call_neighbour()
-        return answer
-
-    def attach_to(self, pid, *selection):
-        return self.ask_of(pid, "attach", *selection, "--duration", "300ms", "--max-stop", "1s", "--format", "json")
 
 
 class LiarTest(HostileCase):
@@ -241,133 +186,6 @@ def _spoilt(honest, chance):
         for _ in range(200):
             changed[chance.randrange(min(len(changed), 1 << 16))] = chance.randrange(256)
         yield bytes(changed)
-
-
-@unittest.skipUnless(silent_fs.is_possible(), "needs " + silent_fs.DEVICE)
-class SilentMemoryTest(HostileCase):
-    """Pages and files that never come, from a FUSE server that does not answer. (userfaultfd, which could hang the
-    machine: tests/kernels.)"""
-
-    def setUp(self):
-        super().setUp()
-        self.files = silent_fs.SilentFs(self.scratch + "/silent")
-        # First of all at the end: whatever waits for it goes on then.
-        self.addCleanup(self.files.end)
-
-    def silent_target(self, lie, name):
-        target = self.start_target(script="liar.py")
-        target.ask(lie, os.path.join(self.files.directory, name))
-        return target
-
-    def assert_others_can_attach(self):
-        """More of them than the daemon has workers."""
-        for _ in range(2):
-            other = self.start_target(script="steady.py")
-            begin = time.monotonic()
-            session = self.attach(other, "--target", "*steady.py:step")
-            self.assertLess(time.monotonic() - begin, 6)
-            other.ask("call", "step", 10)
-            last = session.finish()
-            self.assertEqual(calls_by_name(last), {"step": 10})
-            self.assert_clean_proof(last)
-
-    def test_a_page_that_never_comes_is_not_read(self):
-        """Whoever reads it holds the process's memory locked meanwhile, and with a probe on top the whole machine."""
-        target = self.silent_target("silent_page", "data")
-        for command in (["doctor"], ["match", *STEP], ["attach", *STEP, "--duration", "200ms"]):
-            self.assertEqual(self.ask_of(target.pid, *command).code, 0)
-        self.assertEqual(self.files.reads, 0)
-        self.assertEqual(target.ask("call", 100, seconds=10), 5050)
-        self.assert_others_can_attach()
-        self.assert_neighbour_unharmed()
-
-    def test_match_and_doctor_are_answered(self):
-        """Six at once, for a library that never comes: each is told, and meanwhile others work."""
-        target = self.silent_target("silent_library", "libpython3.99.so.1.0")
-        command = [os.environ["SBUMPCTL"], "--endpoint", self.daemon.endpoint]
-        asked = [Child([*command, *words, "--pid", str(target.pid)]) for words in 3 * [["doctor"], ["match", *STEP]]]
-        for child in asked:
-            self.addCleanup(child.kill)
-        self.eventually(lambda: self.files.reads > 0, 5, "a read of the file")
-        self.assert_others_can_attach()
-        for child in asked:
-            self.assertNotEqual(child.wait(PATIENCE_SECONDS + 10), 0)
-            self.assertIn("pid %d: no answer within 20 s" % target.pid, child.errors)
-        self.call_neighbour()
-        last = self.watch.finish()
-        self.assertEqual(calls_by_name(last), {"step": self.called})
-        self.assert_clean_proof(last)
-        self.assertEqual(target.ask("call", 100, seconds=10), 5050)
-
-    def start_stuck_session(self):
-        """One that waits for the library's file."""
-        target = self.silent_target("silent_library", "libpython3.99.so.1.0")
-        session = self.start_attach(target, *STEP)
-        self.eventually(lambda: self.files.reads > 0, 10, "a read of the file")
-        return target, session
-
-    def test_sigterm_does_not_wait_for_it(self):
-        target, session = self.start_stuck_session()
-        self.assert_others_can_attach()
-        self.call_neighbour()
-        self.daemon.child.send_signal(signal.SIGTERM)
-        last = self.watch.wait_end(20)
-        self.assertEqual(calls_by_name(last), {"step": self.called})
-        self.assert_clean_proof(last)
-        self.eventually(lambda: not traces.main_thread_runs(self.daemon.pid), 18, "the daemon's end")
-        self.assert_free_of_probes([self.neighbour])
-        self.assertIn("event=session_left_behind", self.daemon.log)
-        session.kill()
-        self.assertEqual(target.ask("call", 100, seconds=10), 5050)
-
-    def assert_free_of_probes(self, targets):
-        """Not of those that map the silent file: we would wait for it, too."""
-        for one in targets:
-            self.eventually(lambda: traces.changed_text(one.pid) == [], 3, "the probes' end")
-            self.assertEqual(traces.trouble_of_threads(one.pid), [])
-
-    def test_kill_with_a_thread_that_waits(self):
-        """The kernel cannot end that thread, which keeps the daemon's descriptors: the probes go all the same, and a
-        new daemon takes its place."""
-        slow = self.start_target(script="steady.py")
-        self.attach(slow, "--target", "*steady.py:step", "--delay", "1ms")
-        target, session = self.start_stuck_session()
-        self.daemon.child.process.send_signal(signal.SIGKILL)
-        self.assert_free_of_probes([slow, self.neighbour])
-        session.kill()
-        again = self.start_again()
-        self.assertEqual(again.ctl("list").code, 0)
-        self.assertEqual(target.ask("call", 100, seconds=10), 5050)
-
-    def test_recovery_does_not_wait_for_it(self):
-        """Two processes have such a file by the time that a new daemon is to disarm them: it serves in time, and disarms
-        the third, which comes after them."""
-        targets = [self.start_target(script="liar.py") for _ in range(3)]
-        for target in targets:
-            self.attach(target, *STEP)
-            target.ask("call", 100)
-        self.daemon.kill()
-        self.assert_free_of_probes([self.neighbour, *targets])
-        by_journal = {"%d-%d" % (one.pid, traces.start_ticks(one.pid)): one for one in targets}
-        *silent, last = [by_journal[name] for name in self.daemon.journals() if name in by_journal]
-        for number, target in enumerate(silent):
-            target.ask("silent_library", os.path.join(self.files.directory, "libpython3.99.so.%d" % number))
-        self.assertNotEqual(last.ask("armed_code"), [])
-        self.start_again()
-        self.eventually(lambda: last.ask("armed_code") == [], 2 * PATIENCE_SECONDS + 20, "the recovery of the third")
-        self.eventually(lambda: not traces.held_locks(last.pid), 5, "its end")
-        self.assert_nothing_left(last, after_kill=True)
-        self.assertEqual([target.ask("call", 100, seconds=10) for target in silent], [5050] * 2)
-
-    def start_again(self):
-        """A daemon on the socket and the state directory of the one that was killed."""
-        again = Child([os.environ["SBUMPD"], "--listen", self.daemon.endpoint, "--state-dir", self.daemon.state_dir])
-        self.addCleanup(again.kill)
-        self.addCleanup(self.files.end)
-        begin = time.monotonic()
-        self.eventually(lambda: self.daemon.ctl("list").code == 0, 20, "an answer of the next daemon")
-        self.assertLess(time.monotonic() - begin, START_SECONDS + 3)  # whoever asks waits, too
-        return self.daemon
 
 
 if __name__ == "__main__":
