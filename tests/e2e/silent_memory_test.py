@@ -11,6 +11,7 @@ from harness.daemon import START_SECONDS
 from harness.hostile import STEP, HostileCase
 from harness.session import calls_by_name
 
+BAD_POLICY = 3
 PATIENCE_SECONDS = 20      # the daemon's own, with memory that does not answer (daemon/rpc/blocking_work.h)
 
 
@@ -113,22 +114,44 @@ class SilentMemoryTest(HostileCase):
     def test_recovery_does_not_wait_for_it(self):
         """Two processes have such a file by the time that a new daemon is to disarm them: it serves in time, and disarms
         the third, which comes after them."""
-        targets = [self.start_target(script="liar.py") for _ in range(3)]
-        for target in targets:
-            self.attach(target, *STEP)
-            target.ask("call", 100)
-        self.daemon.kill()
-        self.assert_free_of_probes([self.neighbour, *targets])
-        by_journal = {"%d-%d" % (one.pid, traces.start_ticks(one.pid)): one for one in targets}
-        *silent, last = [by_journal[name] for name in self.daemon.journals() if name in by_journal]
-        for number, target in enumerate(silent):
-            target.ask("silent_library", os.path.join(self.files.directory, "libpython3.99.so.%d" % number))
+        *silent, last = self.leave_armed(3)
+        self.silence(silent)
         self.assertNotEqual(last.ask("armed_code"), [])
         self.start_again()
         self.eventually(lambda: last.ask("armed_code") == [], 2 * PATIENCE_SECONDS + 20, "the recovery of the third")
         self.eventually(lambda: not traces.held_locks(last.pid), 5, "its end")
         self.assert_nothing_left(last, after_kill=True)
         self.assertEqual([target.ask("call", 100, seconds=10) for target in silent], [5050] * 2)
+
+    def leave_armed(self, count):
+        """So many processes, by a daemon that is killed: in the order in which another one takes their journals."""
+        targets = [self.start_target(script="liar.py") for _ in range(count)]
+        for target in targets:
+            self.attach(target, *STEP)
+            target.ask("call", 100)
+        self.daemon.kill()
+        self.assert_free_of_probes([self.neighbour, *targets])
+        by_journal = {"%d-%d" % (one.pid, traces.start_ticks(one.pid)): one for one in targets}
+        return [by_journal[name] for name in self.daemon.journals() if name in by_journal]
+
+    def silence(self, targets):
+        for number, target in enumerate(targets):
+            target.ask("silent_library", os.path.join(self.files.directory, "libpython3.99.so.%d" % number))
+
+    def test_a_daemon_that_cannot_start_ends_while_its_recovery_waits(self):
+        [silent] = self.leave_armed(1)
+        self.silence([silent])
+        policy = self.write("policy.yaml", "nonsense: 1\n")
+        os.chmod(policy, 0o600)
+        failing = Child([os.environ["SBUMPD"], "--listen", self.daemon.endpoint, "--state-dir", self.daemon.state_dir,
+                         "--policy", policy])
+        self.addCleanup(failing.kill)
+        self.addCleanup(self.files.end)
+        self.eventually(lambda: not traces.main_thread_runs(failing.pid), 10, "the daemon's end")
+        self.files.end()  # what its thread waited for
+        self.assertEqual(failing.wait(5), BAD_POLICY, failing.errors)
+        self.assertIn("event=recovery_waits", failing.errors)
+        self.assertEqual(silent.ask("call", 100, seconds=10), 5050)
 
     def start_again(self):
         """A daemon on the socket and the state directory of the one that was killed."""
