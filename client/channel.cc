@@ -12,6 +12,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "proto/sbump/v1/control.grpc.pb.h"
+#include "proto/sbump/v1/modules.grpc.pb.h"
 
 namespace sbump {
 namespace {
@@ -169,7 +170,8 @@ class GrpcControlClient : public ControlClient {
  public:
   GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel, const Endpoint& endpoint)
       : peer_{endpoint.ToString(), endpoint.IsUnix() ? "" : kTlsHint},
-        stub_(v1::Control::NewStub(channel)) {}
+        stub_(v1::Control::NewStub(channel)),
+        modules_stub_(v1::Modules::NewStub(channel)) {}
 
   std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) override {
     auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
@@ -185,17 +187,11 @@ class GrpcControlClient : public ControlClient {
 
   absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) override {
     Call call(&calls_);
-    auto reader = stub_->Match(call.context(), request);
-    v1::MatchReply piece, reply;
-    bool complete = false;
-    while (reader->Read(&piece)) {
-      complete = !piece.more();
-      reply.MergeFrom(piece);
-    }
-    SB_RETURN_IF_ERROR(FromGrpc(reader->Finish(), peer_));
-    if (!complete) return absl::DataLossError("the daemon's answer ended before its last piece");
-    reply.set_more(false);
-    return reply;
+    return Merged<v1::MatchReply>(*stub_->Match(call.context(), request));
+  }
+  absl::StatusOr<v1::ListModulesReply> ListModules(const v1::ListModulesRequest& request) override {
+    Call call(&calls_);
+    return Merged<v1::ListModulesReply>(*modules_stub_->ListModules(call.context(), request));
   }
 
   absl::StatusOr<v1::UpdateReply> Update(const v1::UpdateRequest& request) override {
@@ -219,6 +215,21 @@ class GrpcControlClient : public ControlClient {
   void CancelAll() override { calls_.CancelAll(); }
 
  private:
+  // All pieces of an answer as one.
+  template <typename Reply>
+  absl::StatusOr<Reply> Merged(grpc::ClientReader<Reply>& reader) {
+    Reply piece, reply;
+    bool complete = false;
+    while (reader.Read(&piece)) {
+      complete = !piece.more();
+      reply.MergeFrom(piece);
+    }
+    SB_RETURN_IF_ERROR(FromGrpc(reader.Finish(), peer_));
+    if (!complete) return absl::DataLossError("the daemon's answer ended before its last piece");
+    reply.set_more(false);
+    return reply;
+  }
+
   template <typename Reply, typename Request>
   absl::StatusOr<Reply> Unary(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Reply*),
@@ -233,6 +244,7 @@ class GrpcControlClient : public ControlClient {
   const Peer peer_;
   ActiveCalls calls_;
   std::unique_ptr<v1::Control::Stub> stub_;
+  std::unique_ptr<v1::Modules::Stub> modules_stub_;
 };
 
 // TCP alone says nothing of a network or a machine that went away.

@@ -12,6 +12,7 @@
 #include "client/context_file.h"
 #include "client/endpoint.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
 
@@ -40,6 +41,8 @@ class ControlClient {
 
   // All pieces merged into one reply.
   virtual absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListModulesReply> ListModules(
+      const v1::ListModulesRequest& request) = 0;
   virtual absl::StatusOr<v1::UpdateReply> Update(const v1::UpdateRequest& request) = 0;
   virtual absl::StatusOr<v1::DetachReply> Detach(const v1::DetachRequest& request) = 0;
   virtual absl::StatusOr<v1::ListSessionsReply> ListSessions() = 0;

@@ -39,6 +39,13 @@ constexpr Example kMatchExamples[] = {
     {"For scripts: one JSON object", "sbumpctl match -p 1234 --targets targets.txt --format json"},
 };
 
+constexpr Example kModulesExamples[] = {
+    {"The whole model", "sbumpctl modules --pid 1234"},
+    {"The attention of two layers",
+     "sbumpctl modules -p 1234 --module 're:top\\.layers\\.(3|4)\\..*attn'"},
+    {"Every Linear, for scripts", "sbumpctl modules -p 1234 --module type:Linear --format json"},
+};
+
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
@@ -104,6 +111,14 @@ constexpr CommandText kTexts[] = {
      "with near misses where it matched nothing. The process is stopped for the walk; how long is "
      "printed.",
      kMatchExamples},
+    {"modules", "show the live module tree of a PyTorch model",
+     "Reads the modules of the running process as named_modules(prefix=\"top\") would list them, "
+     "with "
+     "their parameters, buffers and settings. Nothing is stopped, called or changed. Of several "
+     "models the largest is `top`, further ones are `top#2`, `top#3`.\n"
+     "\n"
+     "--root looks at the instances of another class instead: any tree of Python objects.",
+     kModulesExamples},
     {"list", "list the sessions of this daemon", "", kListExamples},
     {"watch", "show a running session; never keeps it alive",
      "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "

@@ -31,6 +31,7 @@
 #include "daemon/process/target_process.h"
 #include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/modules_service.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/rpc/service.h"
 #include "daemon/session/quota.h"
@@ -270,7 +271,12 @@ int RunDaemon(const DaemonOptions& options) {
                       .calibration = &calibration});
   Connections connections;
   absl::StatusOr<std::unique_ptr<RpcServers>> servers = RpcServers::Start([&] {
-    return std::make_unique<ControlService>(table, control, blocking, connections, **gate);
+    RpcServers::Services services;
+    services.push_back(
+        std::make_unique<ControlService>(table, control, blocking, connections, **gate));
+    services.push_back(
+        std::make_unique<ModulesService>(table.environment(), blocking, connections, **gate));
+    return services;
   });
   if (!servers.ok()) return EndEarly(blocking, CannotStart(servers.status()));
   std::unique_ptr<Exporter> exporter;

@@ -18,7 +18,7 @@ BUILD=(
   g++ clang-14 llvm-14 bpftool
   # libraries: why each is here is in docs/dependencies.md
   libabsl-dev libboost1.81-dev libbpf-dev libcli11-dev libelf-dev libfmt-dev libgrpc++-dev
-  libiberty-dev libprotobuf-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev libzydis-dev
+  libiberty-dev libprotobuf-dev libre2-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev libzydis-dev
   prometheus-cpp-dev zlib1g-dev
   protobuf-compiler protobuf-compiler-grpc
   # the demo program, and small checks in scripts

@@ -34,6 +34,7 @@ struct CommandContext {
 
 void AddAttach(CLI::App* root, CommandContext* context);
 void AddMatch(CLI::App* root, CommandContext* context);
+void AddModules(CLI::App* root, CommandContext* context);
 void AddList(CLI::App* root, CommandContext* context);
 void AddWatch(CLI::App* root, CommandContext* context);
 void AddUpdate(CLI::App* root, CommandContext* context);
@@ -59,8 +60,8 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<
 CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every);
 // -p, --pid and a positional PID; 0 where absent.
 CLI::Option* AddPid(CLI::App* app, int32_t* pid);
-// Writes whether --format is json.
-void AddFormat(CLI::App* app, bool* json);
+// Writes whether --format is json; the other one is called `for_people`.
+void AddFormat(CLI::App* app, bool* json, const std::string& for_people = "table");
 void AddOutput(CLI::App* app, std::string* path);
 void AddSelectionFlags(CLI::App* app, SelectionFlags* flags);
 

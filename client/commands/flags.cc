@@ -49,17 +49,19 @@ CLI::Option* AddPid(CLI::App* app, int32_t* pid) {
       ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
 }
 
-void AddFormat(CLI::App* app, bool* json) {
-  const auto store = [json](const std::string& value) {
-    if (value != "table" && value != "json") {
-      throw CLI::ValidationError("--format", StrCat("\"", value, "\": write table or json"));
+void AddFormat(CLI::App* app, bool* json, const std::string& for_people) {
+  const auto store = [json, for_people](const std::string& value) {
+    if (value != for_people && value != "json") {
+      throw CLI::ValidationError("--format",
+                                 StrCat("\"", value, "\": write ", for_people, " or json"));
     }
     *json = value == "json";
   };
-  app->add_option_function<std::string>("-f,--format", store,
-                                        "table for people, json for programs: one protobuf JSON "
-                                        "message a line (default: table)")
-      ->type_name("table|json");
+  app->add_option_function<std::string>(
+         "-f,--format", store,
+         StrCat(for_people, " for people, json for programs: one protobuf JSON message a line ",
+                "(default: ", for_people, ")"))
+      ->type_name(for_people + "|json");
 }
 
 void AddOutput(CLI::App* app, std::string* path) {

@@ -1,4 +1,4 @@
-// dict objects of the target with str keys, entry by entry.
+// dict objects of the target, entry by entry.
 #pragma once
 
 #include <cstdint>
@@ -34,5 +34,16 @@ absl::StatusOr<DictEntry> ReadDictEntry(const MemoryReader& memory, const DictEn
 absl::StatusOr<std::vector<DictEntry>> ReadDictEntries(const MemoryReader& memory,
                                                        const DictEntries& entries, int64_t begin,
                                                        int64_t count);
+
+// All entries that have a value, in the order of the keys: of a dict, an OrderedDict or another
+// subclass (the caller has looked at its type), combined or split. kResourceExhausted: there are
+// more than `most`; kDataLoss: also where there are not as many as it says (it is being changed).
+absl::StatusOr<std::vector<DictEntry>> ReadMapping(const MemoryReader& memory, const Layout& layout,
+                                                   RemoteAddr dict, size_t most);
+
+// The same of an instance's attributes, where they have no dict: `values` is its PyDictValues,
+// `keys` are its type's.
+absl::StatusOr<std::vector<DictEntry>> ReadSplit(const MemoryReader& memory, const Layout& layout,
+                                                 RemoteAddr keys, RemoteAddr values, size_t most);
 
 }  // namespace sbump

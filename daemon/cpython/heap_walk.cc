@@ -5,55 +5,26 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/dict.h"
+#include "daemon/cpython/gc_lists.h"
 #include "daemon/cpython/interpreter_state.h"
 #include "daemon/cpython/qualname.h"
 #include "daemon/cpython/unicode.h"
+#include "daemon/process/timed_reader.h"
 
 namespace sbump {
 namespace {
 
-constexpr uint64_t kMaxObjects = 50'000'000;
 constexpr int kMaxNesting = 50;
-constexpr int kGenerations = 3;
 constexpr int64_t kMaxModules = 100'000;
 constexpr size_t kLargestFunction = 160;
-constexpr uint64_t kReadsBetweenClockReads = 32;
-
-// Fails once `deadline_ns` has passed: whatever the target's memory leads to ends then.
-class TimedReader : public MemoryReader {
- public:
-  TimedReader(const MemoryReader& source, uint64_t deadline_ns)
-      : source_(source), deadline_ns_(deadline_ns) {}
-
-  absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override {
-    if (reads_++ % kReadsBetweenClockReads == 0 && MonotonicNs() >= deadline_ns_) over_ = true;
-    if (!over_) return source_.Read(addr, out);
-    return absl::DeadlineExceededError(
-        "the walk reached the longest time that the process may be stopped (--max-stop)");
-  }
-  bool over() const { return over_; }
-
- private:
-  const MemoryReader& source_;
-  const uint64_t deadline_ns_;
-  mutable uint64_t reads_ = 0;
-  mutable bool over_ = false;
-};
-
-struct GcHead {
-  RemoteAddr next;  // low bits of both words are flags (Include/internal/pycore_gc.h)
-  RemoteAddr prev;
-};
-
-RemoteAddr WithoutFlags(RemoteAddr link) { return RemoteAddr{link.value & ~uint64_t{3}}; }
 
 class Walker {
  public:
   Walker(const MemoryReader& memory, const Interpreter& interpreter, uint64_t deadline_ns)
-      : memory_(memory, deadline_ns),
+      : memory_(memory, deadline_ns,
+                "the walk reached the longest time that the process may be stopped (--max-stop)"),
         untimed_memory_(memory),
         interpreter_(interpreter),
         layout_(interpreter.layout()) {}
@@ -61,13 +32,7 @@ class Walker {
   absl::StatusOr<HeapWalk> Run();
 
  private:
-  struct GcLists {
-    std::vector<RemoteAddr> heads;
-    RemoteAddr collecting;
-  };
-  absl::StatusOr<std::vector<GcLists>> FindLists() const;
   absl::Status WalkLists();
-  absl::Status WalkList(RemoteAddr head);
   absl::Status WalkModules();
   void VisitNames(RemoteAddr dict, int depth);
   void VisitValue(RemoteAddr value, int depth);
@@ -98,31 +63,6 @@ class Walker {
   std::unordered_map<uint64_t, std::string> shared_strings_;
 };
 
-absl::StatusOr<std::vector<Walker::GcLists>> Walker::FindLists() const {
-  std::vector<GcLists> all;
-  const auto add = [&](RemoteAddr generations, RemoteAddr permanent, RemoteAddr collecting) {
-    GcLists lists{.collecting = collecting};
-    for (int i = 0; i < kGenerations; ++i)
-      lists.heads.push_back(generations + i * kGcGenerationSize);
-    lists.heads.push_back(permanent);
-    all.push_back(std::move(lists));
-  };
-  if (layout_.runtime.gc_generations != kAbsent) {  // 3.8: one collector for all interpreters
-    add(interpreter_.runtime + layout_.runtime.gc_generations,
-        interpreter_.runtime + layout_.runtime.gc_permanent,
-        interpreter_.runtime + layout_.runtime.gc_collecting);
-    return all;
-  }
-  SB_ASSIGN_OR_RETURN(std::vector<InterpreterState> states,
-                      ReadInterpreterStates(untimed_memory_, interpreter_));
-  for (const InterpreterState& state : states) {
-    add(state.addr + layout_.interpreter.gc_generations,
-        state.addr + layout_.interpreter.gc_permanent,
-        state.addr + layout_.interpreter.gc_collecting);
-  }
-  return all;
-}
-
 // The first reason is the one that is told.
 void Walker::NoteIncomplete(std::string why) {
   if (walk_.incomplete) return;
@@ -135,32 +75,6 @@ void Walker::CountNames(const CodeObject& code) {
   if (!TooManyNames()) return;
   NoteIncomplete(
       StrCat("the names of its code objects take more than ", HeapWalk::kMaxNameBytes, " bytes"));
-}
-
-absl::Status Walker::WalkList(RemoteAddr head) {
-  SB_ASSIGN_OR_RETURN(const GcHead ends, memory_.ReadValue<GcHead>(head));
-  const RemoteAddr tail = WithoutFlags(ends.prev);
-  RemoteAddr before = head;
-  RemoteAddr at = WithoutFlags(ends.next);
-  while (at != head && !TooManyNames()) {
-    if (!at.Plausible() || walk_.objects++ >= kMaxObjects) {
-      return absl::DataLossError("a list of the garbage collector is broken");
-    }
-    struct {
-      GcHead links;
-      uint64_t refcount;
-      RemoteAddr type;
-    } object;
-    SB_ASSIGN_OR_RETURN(object, memory_.ReadValue<decltype(object)>(at));
-    if (object.type == interpreter_.function_type) VisitFunction(at + kGcHeadSize);
-    const RemoteAddr next = WithoutFlags(object.links.next);
-    // Stopped in _PyObject_GC_TRACK (Include/internal/pycore_object.h): the object behind the tail
-    // is linked, and has no link of its own yet. The list is whole.
-    if (!next && (tail == before || tail == at)) break;
-    before = at;
-    at = next;
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> Walker::ReadShared(RemoteAddr str) {
@@ -261,17 +175,18 @@ void Walker::VisitFunction(RemoteAddr function) {
 }
 
 absl::Status Walker::WalkLists() {
-  SB_ASSIGN_OR_RETURN(std::vector<GcLists> all, FindLists());
-  for (const GcLists& lists : all) {
-    SB_ASSIGN_OR_RETURN(int32_t collecting, untimed_memory_.ReadValue<int32_t>(lists.collecting));
-    if (collecting != 0) return absl::UnavailableError("a garbage collection is running");
-  }
+  SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(untimed_memory_, interpreter_));
+  SB_RETURN_IF_ERROR(lists.CheckIdle(untimed_memory_));
   walk_.modules.ReadAll(memory_, interpreter_).IgnoreError();
-  for (const GcLists& lists : all) {
-    for (RemoteAddr head : lists.heads) {
-      if (Over()) break;
-      if (absl::Status s = WalkList(head); !s.ok()) NoteIncomplete(std::string(s.message()));
-    }
+  const auto visit = [this](RemoteAddr object, RemoteAddr type) {
+    ++walk_.objects;
+    if (type == interpreter_.function_type) VisitFunction(object);
+    return !TooManyNames();
+  };
+  for (RemoteAddr head : lists.heads()) {
+    if (Over()) break;
+    if (absl::Status s = WalkGcList(memory_, head, visit); !s.ok())
+      NoteIncomplete(std::string(s.message()));
   }
   return absl::OkStatus();
 }

@@ -28,6 +28,7 @@ constexpr Layout kLayout38 = {
                 .gc_collecting = 544},
     .function = {.func_code = 16, .func_globals = 24, .func_qualname = 104, .func_module = 88},
     .function_type = {.size = 120},
+    .heap_type = {.qualname = 864, .cached_keys = 872},
     .unicode = {.ascii_data = 48, .compact_data = 72},
     .dict = {.keys_size = 8, .keys_nentries = 32, .keys_indices = 40},
 };
@@ -40,6 +41,7 @@ constexpr Layout MakeLayout39() {
   layout.interpreter.gc_permanent = 720;
   layout.interpreter.gc_collecting = 816;
   layout.runtime = {.interpreters_head = 32, .current_thread = 568};
+  layout.heap_type = {.qualname = 856, .cached_keys = 864};
   return layout;
 }
 constexpr Layout kLayout39 = MakeLayout39();
@@ -50,6 +52,7 @@ constexpr Layout MakeLayout310() {
   layout.frame.lasti = 96;
   layout.function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104};
   layout.function_type = {.size = 128};
+  layout.heap_type = {.qualname = 864, .cached_keys = 872};
   return layout;
 }
 constexpr Layout kLayout310 = MakeLayout310();
@@ -82,6 +85,8 @@ constexpr Layout kLayout311 = {
     .runtime = {.interpreters_head = 40, .current_thread = 576},
     .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
     .function_type = {.size = 136},
+    .heap_type = {.qualname = 864, .cached_keys = 872},
+    .managed_dict = {.dict = -24, .values = -32},
     .unicode = {.ascii_data = 48, .compact_data = 72},
     .dict = {.keys_log2_index_bytes = 9, .keys_kind = 10, .keys_nentries = 24, .keys_indices = 32},
 };
@@ -119,6 +124,8 @@ constexpr Layout kLayout312 = {
     .runtime = {.interpreters_head = 40},
     .function = {.func_code = 48, .func_globals = 16, .func_qualname = 40, .func_module = 104},
     .function_type = {.size = 144},
+    .heap_type = {.qualname = 872, .cached_keys = 880},
+    .managed_dict = {.dict = -24, .tagged = true},
     .unicode = {.ascii_data = 40, .compact_data = 56},
     .dict = {.keys_log2_index_bytes = 9, .keys_kind = 10, .keys_nentries = 24, .keys_indices = 32},
 };
@@ -146,6 +153,8 @@ constexpr Layout MakeLayout313() {
                         .gc = 7400,
                         .instrumentation_version = 0};
   layout.runtime = {.interpreters_head = 632};
+  layout.managed_dict = {.dict = -24, .inlined = true};
+  layout.dict.values_items = 8;
   layout.gc_state = {.generations = {24, 20}, .permanent = 104, .collecting = 200};
   layout.word = {.gc = 10,
                  .imports_modules = 11,
@@ -181,6 +190,8 @@ constexpr Layout MakeLayout313FreeThreaded() {
   layout.interpreter.modules = 7664;
   layout.function = {.func_code = 64, .func_globals = 32, .func_qualname = 56, .func_module = 120};
   layout.function_type = {.size = 160};
+  layout.heap_type = {.qualname = 888, .cached_keys = 896};
+  layout.managed_dict.dict = -8;
   layout.tuple = {.items = 40};
   layout.unicode = {.ascii_data = 56, .compact_data = 72};
   layout.gc_state = {};
@@ -242,6 +253,7 @@ constexpr Layout MakeLayout315() {
                         .gc = 7400,
                         .instrumentation_version = 0};
   layout.runtime = {.interpreters_head = 936};
+  layout.heap_type = {.qualname = 880, .cached_keys = 888};
   layout.gc_state = {.generations = {8, kAbsent}, .permanent = 80, .collecting = 112};
   layout.word.frame_executable = 41;
   layout.word.frame_instr_ptr = 42;

@@ -111,6 +111,20 @@ struct Layout {
   } tuple;
 
   struct {
+    int32_t qualname = kAbsent;     // PyHeapTypeObject.ht_qualname
+    int32_t cached_keys = kAbsent;  // ht_cached_keys: those of its instances' split dicts
+  } heap_type;
+
+  // Where an instance whose type has Py_TPFLAGS_MANAGED_DICT keeps its attributes (3.11 on), from
+  // the object's address. Include/internal/pycore_object.h, Objects/dictobject.c.
+  struct {
+    int32_t dict = kAbsent;    // PyDictObject*; 3.12: with the low bit set, its values instead
+    int32_t values = kAbsent;  // 3.11: PyDictValues*, used where it is not null
+    bool tagged = false;       // 3.12
+    bool inlined = false;      // 3.13 on: values may lie behind the object itself
+  } managed_dict;
+
+  struct {
     int32_t ascii_data = kAbsent;    // sizeof(PyASCIIObject)
     int32_t compact_data = kAbsent;  // sizeof(PyCompactUnicodeObject)
   } unicode;
@@ -122,6 +136,7 @@ struct Layout {
         kAbsent;  // 3.11 on: 0 general (hash, key, value), else unicode (key, value)
     int32_t keys_nentries = kAbsent;
     int32_t keys_indices = kAbsent;
+    int32_t values_items = 0;  // PyDictValues.values, of a split dict
   } dict;
 
   // 3.13 on. `generations`: where struct _gc_runtime_state may have them; which of these, the lists
@@ -153,11 +168,15 @@ inline constexpr int32_t kObType = 8;
 inline constexpr int32_t kTpName = 24;
 inline constexpr int32_t kTpBasicsize = 32;
 inline constexpr int32_t kTpDealloc = 48;
+inline constexpr int32_t kTpCall = 128;
 inline constexpr int32_t kTpFlags = 168;
 inline constexpr int32_t kTpMembers = 240;
 inline constexpr int32_t kTpDict = 264;
+inline constexpr int32_t kTpDictoffset = 288;
+inline constexpr int32_t kTpMro = 344;
 inline constexpr int32_t kVarSize = 16;
 inline constexpr int32_t kModuleDict = 16;
+inline constexpr int32_t kDictUsed = 16;
 inline constexpr int32_t kDictKeys = 32;
 inline constexpr int32_t kDictValues = 40;
 inline constexpr int32_t kUnicodeLength = 16;

@@ -59,8 +59,8 @@ class Gate {
 
   // Authorises the process of a dry run, and records it.
   Authorise MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns);
-  // Authorises the process that `doctor` looks at.
-  Authorise InspectAuthoriser(const Caller& caller);
+  // Authorises a process that is only read: `action` is doctor's, or that of `modules`.
+  Authorise ReadAuthoriser(const Caller& caller, Action action);
 
   // A session may begin: `spec` is completed by what the gate wants to know while it runs. The
   // caller then tells the admission of the session, of its snapshots, and of its end.

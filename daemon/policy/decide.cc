@@ -117,6 +117,8 @@ std::string_view NameOf(Action action) {
       return "match";
     case Action::kInspect:
       return "doctor";
+    case Action::kModules:
+      return "modules";
     case Action::kAttach:
       return "attach";
     case Action::kUpdate:

@@ -11,7 +11,7 @@
 
 namespace sbump {
 
-enum class Action { kInfo, kList, kWatch, kMatch, kInspect, kAttach, kUpdate, kDetach };
+enum class Action { kInfo, kList, kWatch, kMatch, kInspect, kModules, kAttach, kUpdate, kDetach };
 std::string_view NameOf(Action action);  // "attach"
 
 // Why not: the label of a counter.

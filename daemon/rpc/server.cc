@@ -20,8 +20,8 @@ using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
 
 RpcServer::RpcServer() = default;
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* service,
-                                                            const RpcLimits& limits) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::vector<grpc::Service*>& services, const RpcLimits& limits) {
   // Protobuf has a line for each text that is no UTF-8, before anybody knows who sent it: whoever
   // may connect could fill the log. The request is refused all the same.
   google::protobuf::SetLogHandler(nullptr);
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(grpc::Service* servi
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsOfConnection);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMs);
-  builder.RegisterService(service);
+  for (grpc::Service* service : services) builder.RegisterService(service);
   // Insecure inside this process only: who calls is known before a connection comes here.
   server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       External::FROM_FD, grpc::InsecureServerCredentials());

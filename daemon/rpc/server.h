@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "daemon/base/fd.h"
 #include "daemon/base/status.h"
@@ -26,8 +27,8 @@ struct RpcLimits {
 
 class RpcServer {
  public:
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(grpc::Service* service,
-                                                          const RpcLimits& limits);
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
+      const std::vector<grpc::Service*>& services, const RpcLimits& limits);
   ~RpcServer();  // as Stop()
 
   // Serves a connected, non-blocking stream socket. From any thread.

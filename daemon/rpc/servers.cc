@@ -12,18 +12,20 @@ constexpr RpcLimits kOthers = {.request_bytes = 1 << 20, .buffer_bytes = 32 << 2
 
 }  // namespace
 
-absl::StatusOr<RpcServers::Served> RpcServers::Serve(const MakeService& make_service,
+absl::StatusOr<RpcServers::Served> RpcServers::Serve(const MakeServices& make_services,
                                                      const RpcLimits& limits) {
-  Served served{.service = make_service()};
-  SB_ASSIGN_OR_RETURN(served.server, RpcServer::Start(served.service.get(), limits));
+  Served served{.services = make_services()};
+  std::vector<grpc::Service*> services;
+  for (const auto& service : served.services) services.push_back(service.get());
+  SB_ASSIGN_OR_RETURN(served.server, RpcServer::Start(services, limits));
   return served;
 }
 
-absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const MakeService& make_service) {
+absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const MakeServices& make_services) {
   auto servers = std::unique_ptr<RpcServers>(new RpcServers);
-  SB_ASSIGN_OR_RETURN(servers->operators_, Serve(make_service, kOperators));
-  SB_ASSIGN_OR_RETURN(servers->viewers_, Serve(make_service, kViewers));
-  SB_ASSIGN_OR_RETURN(servers->others_, Serve(make_service, kOthers));
+  SB_ASSIGN_OR_RETURN(servers->operators_, Serve(make_services, kOperators));
+  SB_ASSIGN_OR_RETURN(servers->viewers_, Serve(make_services, kViewers));
+  SB_ASSIGN_OR_RETURN(servers->others_, Serve(make_services, kOthers));
   return servers;
 }
 

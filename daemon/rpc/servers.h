@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "daemon/base/fd.h"
 #include "daemon/base/status.h"
@@ -19,8 +20,9 @@ namespace sbump {
 class RpcServers {
  public:
   // A service belongs to one server.
-  using MakeService = std::function<std::unique_ptr<grpc::Service>()>;
-  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(const MakeService& make_service);
+  using Services = std::vector<std::unique_ptr<grpc::Service>>;
+  using MakeServices = std::function<Services()>;
+  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(const MakeServices& make_services);
   ~RpcServers();  // as Stop()
 
   // `role`: the caller's now. It counts for as long as the connection lasts; what the caller may do
@@ -32,10 +34,10 @@ class RpcServers {
 
  private:
   struct Served {
-    std::unique_ptr<grpc::Service> service;
+    Services services;
     std::unique_ptr<RpcServer> server;
   };
-  static absl::StatusOr<Served> Serve(const MakeService& make_service, const RpcLimits& limits);
+  static absl::StatusOr<Served> Serve(const MakeServices& make_services, const RpcLimits& limits);
 
   RpcServers() = default;
   Served operators_;

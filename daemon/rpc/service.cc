@@ -9,6 +9,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/rpc/grpc_status.h"
+#include "daemon/rpc/piece_stream.h"
 #include "daemon/rpc/to_proto.h"
 #include "daemon/rpc/to_spec.h"
 
@@ -33,27 +34,6 @@ std::string RoleText(std::optional<Role> role) {
 absl::Status NoSuchSession(const std::string& id) {
   return absl::NotFoundError(StrCat("no session ", id, " (sbumpctl list shows those there are)"));
 }
-
-// Sends pieces that are all there from the start.
-class MatchStream : public grpc::ServerWriteReactor<v1::MatchReply> {
- public:
-  // Once, from any thread.
-  void Send(absl::StatusOr<std::vector<v1::MatchReply>> pieces) {
-    if (!pieces.ok()) return Finish(ToGrpc(pieces.status()));
-    pieces_ = *std::move(pieces);
-    Next();
-  }
-  void OnWriteDone(bool ok) override { ok ? Next() : Finish(grpc::Status::CANCELLED); }
-  void OnDone() override { delete this; }
-
- private:
-  void Next() {
-    if (sent_ == pieces_.size()) return Finish(grpc::Status::OK);
-    StartWrite(&pieces_[sent_++]);
-  }
-  std::vector<v1::MatchReply> pieces_;
-  size_t sent_ = 0;
-};
 
 absl::StatusOr<std::vector<v1::MatchReply>> Match(const v1::MatchRequest& request,
                                                   const SessionEnvironment& environment,
@@ -190,7 +170,7 @@ void ControlService::BeginSession(const std::shared_ptr<UpdateStream>& stream, A
 
 grpc::ServerWriteReactor<v1::MatchReply>* ControlService::Match(
     grpc::CallbackServerContext* context, const v1::MatchRequest* request) {
-  auto* stream = new MatchStream;
+  auto* stream = new PieceStream<v1::MatchReply>;
   const auto match = [this, caller = CallerOf(*context),
                       request = *request]() -> absl::StatusOr<std::vector<v1::MatchReply>> {
     SB_RETURN_IF_ERROR(caller.status());
@@ -331,7 +311,7 @@ grpc::ServerUnaryReactor* ControlService::Inspect(grpc::CallbackServerContext* c
   if (!caller.ok()) return FinishAtOnce(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto inspect = [this, caller = *caller, pid = request->pid()] {
-    return Diagnose(pid, table_.environment(), gate_.InspectAuthoriser(caller));
+    return Diagnose(pid, table_.environment(), gate_.ReadAuthoriser(caller, Action::kInspect));
   };
   blocking_.Start(
       [inspect, reply, reactor] {

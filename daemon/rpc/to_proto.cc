@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/rpc/pieces.h"
 #include "daemon/rpc/wire_text.h"
 #include "daemon/session/row_counters.h"
 
 namespace sbump {
 namespace {
-
-constexpr size_t kBytesPerMessage = size_t{1} << 20;
 
 v1::PatternStatus ToProto(PatternStatus status) {
   switch (status) {
@@ -150,45 +149,6 @@ void FillSkippedAndWarnings(const SessionSnapshot& snapshot, v1::SessionUpdate& 
   for (const std::string& warning : snapshot.warnings) update.add_warnings(Utf8(warning));
 }
 
-// Splits rows over messages by size. `Message` has `more` and the lists that are asked for.
-template <typename Message>
-class Pieces {
- public:
-  explicit Pieces(Message common) : common_(std::move(common)), pieces_{common_} {}
-
-  // For short lists: whoever puts the pieces together appends.
-  Message& First() { return pieces_.front(); }
-
-  // To be filled before the next one is asked for.
-  v1::TargetStats& NextTarget() { return Remember(*Room().add_targets()); }
-  v1::PatternStats& NextPattern() { return Remember(*Room().add_patterns()); }
-  v1::ProcessStats& NextProcess() { return Remember(*Room().add_processes()); }
-  std::vector<Message> Take() {
-    for (size_t i = 0; i + 1 < pieces_.size(); ++i) pieces_[i].set_more(true);
-    return std::move(pieces_);
-  }
-
- private:
-  template <typename Row>
-  Row& Remember(Row& row) {
-    last_ = &row;
-    return row;
-  }
-  // Each row is weighed: the target may give some names of 64 KiB.
-  Message& Room() {
-    if (last_ != nullptr) bytes_ += std::exchange(last_, nullptr)->ByteSizeLong();
-    if (bytes_ > kBytesPerMessage) {
-      pieces_.push_back(common_);
-      bytes_ = 0;
-    }
-    return pieces_.back();
-  }
-  const Message common_;
-  std::vector<Message> pieces_;
-  const google::protobuf::Message* last_ = nullptr;
-  size_t bytes_ = 0;
-};
-
 }  // namespace
 
 bool SeenRows::Changed(size_t process, size_t row, const std::shared_ptr<const RowInfo>& info,
@@ -246,12 +206,12 @@ std::vector<v1::SessionUpdate> ToUpdates(const SessionSnapshot& snapshot, SeenRo
     const Snapshot& process = *one;
     for (size_t row = 0; row < process.rows.size(); ++row) {
       if (seen.Changed(process.number, row, process.rows[row], process.counters[row]) || last)
-        FillTarget(process, row, pieces.NextTarget());
+        FillTarget(process, row, pieces.Next(&v1::SessionUpdate::add_targets));
     }
-    FillProcess(process, pieces.NextProcess());
+    FillProcess(process, pieces.Next(&v1::SessionUpdate::add_processes));
   }
   for (const PatternCounters& pattern : snapshot.patterns)
-    FillPattern(pattern, pieces.NextPattern());
+    FillPattern(pattern, pieces.Next(&v1::SessionUpdate::add_patterns));
   return pieces.Take();
 }
 
@@ -265,9 +225,9 @@ std::vector<v1::MatchReply> ToMatchReplies(const MatchResult& result) {
   Pieces<v1::MatchReply> pieces(std::move(common));
   for (const std::string& warning : snapshot.warnings) pieces.First().add_warnings(Utf8(warning));
   for (size_t row = 0; row < snapshot.rows.size(); ++row)
-    FillTarget(snapshot, row, pieces.NextTarget());
+    FillTarget(snapshot, row, pieces.Next(&v1::MatchReply::add_targets));
   for (const PatternCounters& pattern : snapshot.patterns)
-    FillPattern(pattern, pieces.NextPattern());
+    FillPattern(pattern, pieces.Next(&v1::MatchReply::add_patterns));
   return pieces.Take();
 }
 

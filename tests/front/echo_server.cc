@@ -37,7 +37,7 @@ struct EchoServer::Server {
 EchoServer::EchoServer(const std::string& path)
     : service_(std::make_unique<Service>(connections_)), server_(std::make_unique<Server>()) {
   server_->rpc =
-      *RpcServer::Start(service_.get(), {.request_bytes = 32 << 20, .buffer_bytes = 256 << 20});
+      *RpcServer::Start({service_.get()}, {.request_bytes = 32 << 20, .buffer_bytes = 256 << 20});
   auto door =
       FrontDoor::Open({.listen = {"unix:" + path}}, connections_,
                       [this](Fd fd, const Caller&) { server_->rpc->HandOver(std::move(fd)); });

@@ -39,7 +39,7 @@ std::string WhatIsSaidOfMalformedText() {
 TEST(RpcServer, KeepsProtobufFromFillingTheLog) {
   EXPECT_NE(WhatIsSaidOfMalformedText(), "");
   v1::Control::Service service;
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(&service, kLimits);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start({&service}, kLimits);
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_EQ(WhatIsSaidOfMalformedText(), "");
 }
@@ -53,7 +53,7 @@ uint64_t PeakMemoryBytes() {
 TEST(RpcServer, LargeRequestsAtOnceAreBoundedTogether) {
   constexpr size_t kCalls = 64, kRequestBytes = 30 << 20;
   NobodyMay service;
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(&service, kLimits);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start({&service}, kLimits);
   ASSERT_TRUE(server.ok()) << server.status();
   const LargeRequest large(kRequestBytes), small(0);
   const auto hand_over = [&](Fd connection) { (*server)->HandOver(std::move(connection)); };

@@ -1,0 +1,93 @@
+#include "daemon/cpython/attributes.h"
+
+#include "daemon/base/str_cat.h"
+#include "daemon/cpython/unicode.h"
+
+namespace sbump {
+namespace {
+
+constexpr int64_t kLargestObject = 1 << 20;
+
+using Entries = std::vector<DictEntry>;
+
+absl::StatusOr<Entries> ReadDictOrNone(const MemoryReader& memory, const Layout& layout,
+                                       RemoteAddr dict, size_t most) {
+  if (!dict) return Entries();
+  return ReadMapping(memory, layout, dict, most);
+}
+
+// Behind the object itself (3.13 on): Include/internal/pycore_dict.h, struct _dictvalues.
+absl::StatusOr<Entries> ReadInline(const MemoryReader& memory, const Layout& layout,
+                                   const TypeObject& type, RemoteAddr object, size_t most) {
+  constexpr int32_t kValid = 3;
+  if (type.basicsize < 16 || type.basicsize > kLargestObject)
+    return absl::DataLossError(StrCat("a type of ", type.basicsize, " bytes"));
+  const RemoteAddr values = object + type.basicsize;
+  SB_ASSIGN_OR_RETURN(uint8_t valid, memory.ReadValue<uint8_t>(values + kValid));
+  if (valid == 0) return Entries();
+  return ReadSplit(memory, layout, type.cached_keys, values, most);
+}
+
+absl::StatusOr<Entries> ReadManaged(const MemoryReader& memory, const Layout& layout,
+                                    const TypeObject& type, RemoteAddr object, size_t most) {
+  const auto& at = layout.managed_dict;
+  SB_ASSIGN_OR_RETURN(RemoteAddr dict, memory.ReadPointer(object + at.dict));
+  if (at.values != kAbsent) {
+    SB_ASSIGN_OR_RETURN(RemoteAddr values, memory.ReadPointer(object + at.values));
+    if (values) return ReadSplit(memory, layout, type.cached_keys, values, most);
+  }
+  if (at.tagged && (dict.value & 1) != 0) {
+    return ReadSplit(memory, layout, type.cached_keys, RemoteAddr{dict.value + 1}, most);
+  }
+  if (!dict && at.inlined && type.Is(kTypeInlineValues))
+    return ReadInline(memory, layout, type, object, most);
+  return ReadDictOrNone(memory, layout, dict, most);
+}
+
+absl::StatusOr<Entries> ReadEntries(const MemoryReader& memory, const Layout& layout,
+                                    const TypeObject& type, RemoteAddr object, size_t most) {
+  if (layout.managed_dict.dict != kAbsent && type.Is(kTypeManagedDict))
+    return ReadManaged(memory, layout, type, object, most);
+  if (type.dictoffset == 0) return Entries();
+  // Negative: from the end of an object of variable size. No module and no tensor has one.
+  if (type.dictoffset < 0 || type.dictoffset > kLargestObject)
+    return absl::UnimplementedError(StrCat("instances of ", type.full_name(),
+                                           " have their attributes where sbump does not look"));
+  SB_ASSIGN_OR_RETURN(RemoteAddr dict, memory.ReadPointer(object + type.dictoffset));
+  return ReadDictOrNone(memory, layout, dict, most);
+}
+
+std::vector<Attribute> Named(const MemoryReader& memory, const Layout& layout,
+                             const Entries& entries) {
+  std::vector<Attribute> named;
+  for (const DictEntry& entry : entries) {
+    absl::StatusOr<std::string> name = ReadUnicode(memory, layout, entry.key);
+    if (name.ok()) named.push_back({*std::move(name), entry.value});
+  }
+  return named;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Attribute>> ReadAttributes(const MemoryReader& memory,
+                                                      const Interpreter& interpreter,
+                                                      const TypeObject& type, RemoteAddr object,
+                                                      size_t most) {
+  const Layout& layout = interpreter.layout();
+  SB_ASSIGN_OR_RETURN(RemoteAddr own_type,
+                      memory.ReadPointer(object + kObType + layout.head_shift));
+  if (own_type != type.addr) {
+    return absl::DataLossError(
+        StrCat("the object at ", ToString(object), " is no ", type.full_name()));
+  }
+  SB_ASSIGN_OR_RETURN(const Entries entries, ReadEntries(memory, layout, type, object, most));
+  return Named(memory, layout, entries);
+}
+
+absl::StatusOr<std::vector<Attribute>> ReadNamed(const MemoryReader& memory, const Layout& layout,
+                                                 RemoteAddr dict, size_t most) {
+  SB_ASSIGN_OR_RETURN(const Entries entries, ReadMapping(memory, layout, dict, most));
+  return Named(memory, layout, entries);
+}
+
+}  // namespace sbump

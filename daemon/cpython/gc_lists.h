@@ -1,0 +1,33 @@
+// The lists on which CPython's garbage collector has the objects that can be part of a cycle. A
+// free-threaded build has none.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "daemon/cpython/interpreter.h"
+
+namespace sbump {
+
+// Of all interpreters of the process: each generation, and the permanent one (gc.freeze()).
+class GcLists {
+ public:
+  static absl::StatusOr<GcLists> Find(const MemoryReader& memory, const Interpreter& interpreter);
+
+  const std::vector<RemoteAddr>& heads() const { return heads_; }
+  // kUnavailable while a collection runs: objects are on a list of its own then.
+  absl::Status CheckIdle(const MemoryReader& memory) const;
+
+ private:
+  std::vector<RemoteAddr> heads_;
+  std::vector<RemoteAddr> collecting_;  // flags (int32)
+};
+
+// False: enough was seen.
+using VisitObject = std::function<bool(RemoteAddr object, RemoteAddr type)>;
+
+// Each object on the list, in the list's order. kDataLoss: the list is broken, as it may look for a
+// moment to who reads it while the process runs. At most 50 million objects.
+absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, const VisitObject& visit);
+
+}  // namespace sbump

@@ -1,0 +1,136 @@
+#include "daemon/rpc/modules_to_proto.h"
+
+#include "daemon/base/str_cat.h"
+#include "daemon/rpc/pieces.h"
+#include "daemon/rpc/to_proto.h"
+#include "daemon/rpc/wire_text.h"
+
+namespace sbump {
+namespace {
+
+constexpr int kMostPatterns = 1000;
+constexpr size_t kLongestName = 4096;
+// A process can give each of 200,000 modules another name for another.
+constexpr size_t kMostWarnings = 100;
+
+void ToProto(const Value& value, google::protobuf::Value& message) {
+  switch (value.kind) {
+    case Value::Kind::kNone:
+      message.set_null_value(google::protobuf::NULL_VALUE);
+      return;
+    case Value::Kind::kBool:
+      message.set_bool_value(value.boolean);
+      return;
+    case Value::Kind::kInt:
+      message.set_number_value(static_cast<double>(value.integer));
+      return;
+    case Value::Kind::kFloat:
+      message.set_number_value(value.floating);
+      return;
+    case Value::Kind::kStr:
+      message.set_string_value(Utf8(value.text));
+      return;
+    case Value::Kind::kTuple:
+    case Value::Kind::kList:
+      auto& list = *message.mutable_list_value();
+      list.Clear();
+      for (const Value& item : value.items) ToProto(item, *list.add_values());
+      return;
+  }
+}
+
+void FillTensors(const std::vector<NamedTensor>& tensors,
+                 google::protobuf::Map<std::string, v1::Tensor>& map) {
+  uint32_t index = 0;
+  for (const NamedTensor& one : tensors) {
+    v1::Tensor& message = map[Utf8(one.name)];
+    message.set_index(index++);
+    if (!one.tensor) continue;
+    message.set_known(true);
+    for (int64_t dim : one.tensor->dims) message.add_dims(dim);
+    message.set_dtype(one.tensor->dtype);
+    message.set_device(one.tensor->device);
+  }
+}
+
+void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& message) {
+  message.set_path(Utf8(module.path));
+  message.set_type(Utf8(module.type_name));
+  message.set_qualified_type(Utf8(module.full_type));
+  if (module.training) message.set_training(*module.training);
+  FillTensors(module.parameters, *message.mutable_parameters());
+  FillTensors(module.buffers, *message.mutable_buffers());
+  auto& fields = *message.mutable_static_params()->mutable_fields();
+  for (const auto& [name, value] : module.attributes) ToProto(value, fields[Utf8(name)]);
+  // One of the same name has the seed's form: a pool's stride as a list.
+  for (const auto& [name, value] : module.static_params) ToProto(value, fields[Utf8(name)]);
+  if (!module.static_params.empty())
+    message.set_static_params_text(Utf8(ReprOfDict(module.static_params)));
+  for (const std::string& alias : module.aliases) message.add_aliases(Utf8(alias));
+  message.set_skipped(IsSkipped(module, spec));
+  message.set_note(Utf8(module.note));
+}
+
+template <typename Message>
+void FillWarnings(const ModulesResult& result, Message& message) {
+  std::vector<std::string> all = result.warnings;
+  all.insert(all.end(), result.forest.warnings.begin(), result.forest.warnings.end());
+  for (const std::string& warning : all) {
+    if (static_cast<size_t>(message.warnings_size()) == kMostWarnings) {
+      message.add_warnings(StrCat("and ", all.size() - kMostWarnings, " more"));
+      return;
+    }
+    message.add_warnings(Utf8(warning));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
+  ModulesSpec spec;
+  if (request.pid() <= 0) return absl::InvalidArgumentError("pid: a process is needed");
+  if (!request.root().empty()) spec.query.root_type = request.root();
+  if (request.has_prefix()) spec.query.prefix = request.prefix();
+  if (spec.query.root_type.size() > kLongestName || spec.query.prefix.size() > kLongestName)
+    return absl::InvalidArgumentError("root or prefix: longer than 4,096 bytes");
+  if (request.patterns_size() > kMostPatterns || request.skip_types_size() > kMostPatterns)
+    return absl::InvalidArgumentError("more than 1,000 patterns or types");
+  for (const std::string& text : request.patterns()) {
+    SB_ASSIGN_OR_RETURN(ModulePattern pattern, ModulePattern::Compile(text));
+    spec.patterns.push_back(std::move(pattern));
+  }
+  for (const std::string& text : request.skip_types()) {
+    if (text.empty() || text.size() > kLongestName)
+      return absl::InvalidArgumentError("skip_types: empty, or longer than 4,096 bytes");
+    SB_ASSIGN_OR_RETURN(Glob glob, Glob::Compile(text));
+    spec.skip_types.push_back(std::move(glob));
+  }
+  spec.default_skip_types = !request.no_default_skip_types();
+  return spec;
+}
+
+std::vector<v1::ListModulesReply> ToReplies(const ModulesResult& result, const ModulesSpec& spec) {
+  v1::ListModulesReply common;
+  ToProto(result.process, *common.mutable_process());
+  common.set_models(static_cast<uint32_t>(result.forest.trees.size()));
+  common.set_modules_seen(result.forest.modules());
+  common.set_tensor_layout(result.forest.tensor_layout);
+  common.set_read_ns(result.read_ns);
+  common.set_readings(static_cast<uint32_t>(result.forest.readings));
+  Pieces<v1::ListModulesReply> pieces(std::move(common));
+  FillWarnings(result, pieces.First());
+  for (const ModuleTree& tree : result.forest.trees) {
+    for (const Module& module : tree.modules) {
+      if (IsTaken(module, spec))
+        FillModule(module, spec, pieces.Next(&v1::ListModulesReply::add_modules));
+    }
+  }
+  for (const Tie& tie : result.forest.ties) {
+    v1::Tie& message = pieces.Next(&v1::ListModulesReply::add_ties);
+    for (const std::string& name : tie.names) message.add_names(Utf8(name));
+    message.set_same_tensor(tie.same_tensor);
+  }
+  return pieces.Take();
+}
+
+}  // namespace sbump

@@ -1,0 +1,52 @@
+#include "daemon/torch/module_roots.h"
+
+#include <unordered_set>
+
+#include "daemon/cpython/gc_lists.h"
+
+namespace sbump {
+namespace {
+
+absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
+                                                    const Interpreter& interpreter,
+                                                    const ModuleReader& reader) {
+  std::vector<RemoteAddr> modules;
+  SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(memory, interpreter));
+  SB_RETURN_IF_ERROR(lists.CheckIdle(memory));
+  const auto visit = [&](RemoteAddr object, RemoteAddr type) {
+    if (reader.MakesModules(type)) modules.push_back(object);
+    return modules.size() < ModuleReader::kMostModules;
+  };
+  for (RemoteAddr head : lists.heads()) SB_RETURN_IF_ERROR(WalkGcList(memory, head, visit));
+  return modules;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
+                                                        const Interpreter& interpreter,
+                                                        const ModuleReader& reader) {
+  if (interpreter.layout().free_threaded) {
+    return absl::UnimplementedError(
+        "a free-threaded build keeps no list of its objects: its modules cannot be found");
+  }
+  SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> modules,
+                      FindModules(memory, interpreter, reader));
+  std::unordered_set<uint64_t> held;
+  for (RemoteAddr module : modules) {
+    const auto children = reader.Children(module);
+    // One that is being made has no attributes yet, and one whose children are not Python's has
+    // none that can be held.
+    if (!children.ok()) continue;
+    for (const Attribute& child : *children) {
+      if (child.value != module) held.insert(child.value.value);
+    }
+  }
+  std::vector<RemoteAddr> roots;
+  for (RemoteAddr module : modules) {
+    if (!held.contains(module.value)) roots.push_back(module);
+  }
+  return roots;
+}
+
+}  // namespace sbump

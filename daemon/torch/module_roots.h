@@ -1,0 +1,18 @@
+// The modules that no other module holds: a program's models, and its stray layers.
+#pragma once
+
+#include <vector>
+
+#include "daemon/cpython/interpreter.h"
+#include "daemon/torch/module_tree.h"
+
+namespace sbump {
+
+// From the lists of the garbage collector, on which every instance of a class is. kUnavailable: a
+// collection is running; kDataLoss: a list changed while it was read; kUnimplemented: a
+// free-threaded build, which has no such lists.
+absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
+                                                        const Interpreter& interpreter,
+                                                        const ModuleReader& reader);
+
+}  // namespace sbump

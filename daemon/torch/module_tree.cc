@@ -1,0 +1,199 @@
+#include "daemon/torch/module_tree.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/cpython/tuple.h"
+
+namespace sbump {
+namespace {
+
+const Attribute* Find(const std::vector<Attribute>& attributes, std::string_view name) {
+  const auto found = std::ranges::find(attributes, name, &Attribute::name);
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+std::string Joined(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
+
+size_t BytesOf(const Value& value) {
+  size_t bytes = sizeof(value) + value.text.size();
+  for (const Value& item : value.items) bytes += BytesOf(item);
+  return bytes;
+}
+
+size_t BytesOf(const NamedValues& values) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : values) bytes += name.size() + BytesOf(value);
+  return bytes;
+}
+
+size_t BytesOf(const std::vector<NamedTensor>& tensors) {
+  size_t bytes = 0;
+  for (const NamedTensor& tensor : tensors) bytes += sizeof(tensor) + tensor.name.size();
+  return bytes;
+}
+
+size_t BytesOf(const Module& module) {
+  return sizeof(module) + module.full_type.size() * (2 + module.base_types.size()) +
+         BytesOf(module.static_params) + BytesOf(module.attributes) + BytesOf(module.parameters) +
+         BytesOf(module.buffers);
+}
+
+absl::Status TooLarge() {
+  return absl::ResourceExhaustedError(
+      StrCat("the model has more than ", ModuleReader::kMostModules,
+             " modules, a path of more than ", ModuleReader::kLongestPath, " bytes, or more than ",
+             ModuleReader::kMostBytes, " bytes of names and values"));
+}
+
+}  // namespace
+
+bool ModuleReader::IsModule(RemoteAddr object) const {
+  const absl::StatusOr<const TypeObject*> type = types_.Of(object);
+  return type.ok() && (*type)->IsA(root_type_);
+}
+
+bool ModuleReader::MakesModules(RemoteAddr type) const {
+  const absl::StatusOr<const TypeObject*> found = types_.Find(type);
+  return found.ok() && (*found)->IsA(root_type_);
+}
+
+// An attribute that is a module, or a container that holds some.
+void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) const {
+  const absl::StatusOr<const TypeObject*> type = types_.Of(attribute.value);
+  if (!type.ok()) return;
+  const auto add = [&](const std::string& name, RemoteAddr value) {
+    if (children.size() < kMostChildren && IsModule(value)) children.push_back({name, value});
+  };
+  const Layout& layout = interpreter_.layout();
+  if ((*type)->IsA(root_type_)) {
+    add(attribute.name, attribute.value);
+  } else if ((*type)->Is(kTypeIsDict)) {
+    const auto items = ReadNamed(memory_, layout, attribute.value, kMostChildren);
+    if (!items.ok()) return;
+    for (const Attribute& item : *items) add(Joined(attribute.name, item.name), item.value);
+  } else if ((*type)->Is(kTypeIsList) || (*type)->Is(kTypeIsTuple)) {
+    const auto items = (*type)->Is(kTypeIsList)
+                           ? ReadList(memory_, layout, attribute.value, kMostChildren)
+                           : ReadTuple(memory_, layout, attribute.value, kMostChildren);
+    if (!items.ok()) return;
+    for (size_t i = 0; i < items->size(); ++i) add(Joined(attribute.name, StrCat(i)), (*items)[i]);
+  }
+}
+
+absl::StatusOr<std::vector<Attribute>> ModuleReader::ChildrenOf(
+    const TypeObject& type, const std::vector<Attribute>& attributes) const {
+  std::vector<Attribute> children;
+  const Attribute* modules = Find(attributes, "_modules");
+  if (modules == nullptr) {
+    for (const Attribute& attribute : attributes) AddHeld(attribute, children);
+    return children;
+  }
+  SB_ASSIGN_OR_RETURN(const TypeObject* container, types_.Of(modules->value));
+  if (!container->Is(kTypeIsDict)) {
+    return absl::UnimplementedError(StrCat("the children of a ", type.name, " are in a ",
+                                           container->full_name(),
+                                           ", outside Python (TorchScript): they are not seen"));
+  }
+  SB_ASSIGN_OR_RETURN(children,
+                      ReadNamed(memory_, interpreter_.layout(), modules->value, kMostChildren));
+  std::erase_if(children, [&](const Attribute& child) { return values_.IsNone(child.value); });
+  for (const Attribute& child : children) {
+    if (IsModule(child.value)) continue;
+    return absl::DataLossError(
+        StrCat("the child ", child.name, " of a ", type.name, " is no module"));
+  }
+  return children;
+}
+
+absl::StatusOr<std::vector<Attribute>> ModuleReader::Children(RemoteAddr object) const {
+  SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(object));
+  SB_ASSIGN_OR_RETURN(const std::vector<Attribute> attributes,
+                      ReadAttributes(memory_, interpreter_, *type, object, kMostAttributes));
+  return ChildrenOf(*type, attributes);
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ModuleReader::ReadTensors(
+    const std::vector<Attribute>& attributes, std::string_view name) const {
+  std::vector<NamedTensor> tensors;
+  const Attribute* held = Find(attributes, name);
+  if (held == nullptr) return tensors;
+  SB_ASSIGN_OR_RETURN(const TypeObject* container, types_.Of(held->value));
+  if (!container->Is(kTypeIsDict)) return tensors;
+  SB_ASSIGN_OR_RETURN(const std::vector<Attribute> all,
+                      ReadNamed(memory_, interpreter_.layout(), held->value, kMostAttributes));
+  for (const Attribute& one : all) {
+    if (values_.IsNone(one.value)) continue;
+    const auto same = [&](const NamedTensor& other) { return other.object == one.value; };
+    if (std::ranges::any_of(tensors, same)) continue;
+    SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(one.value));
+    if (IsTensor(*type)) tensors.push_back({.name = one.name, .object = one.value});
+  }
+  return tensors;
+}
+
+absl::StatusOr<Module> ModuleReader::ReadModule(RemoteAddr object, std::string path) const {
+  SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(object));
+  Module module{.path = std::move(path),
+                .object = object,
+                .type = type->addr,
+                .type_name = type->name,
+                .full_type = type->full_name(),
+                .base_types = type->full_names};
+  SB_ASSIGN_OR_RETURN(const std::vector<Attribute> attributes,
+                      ReadAttributes(memory_, interpreter_, *type, object, kMostAttributes));
+  for (const Attribute& attribute : attributes) {
+    if (attribute.name.starts_with('_')) continue;
+    absl::StatusOr<Value> value = values_.Read(attribute.value);
+    if (!value.ok()) continue;
+    if (attribute.name == "training" && value->kind == Value::Kind::kBool) {
+      module.training = value->boolean;
+    } else {
+      module.attributes.emplace_back(attribute.name, *std::move(value));
+    }
+  }
+  module.static_params = StaticParams(*type, module.attributes);
+  SB_ASSIGN_OR_RETURN(module.parameters, ReadTensors(attributes, "_parameters"));
+  SB_ASSIGN_OR_RETURN(module.buffers, ReadTensors(attributes, "_buffers"));
+  return module;
+}
+
+absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root,
+                                                  const std::string& prefix) const {
+  ModuleTree tree;
+  std::unordered_map<uint64_t, size_t> index;
+  size_t bytes = 0;
+  // The next one is the last. Depth first, so that a module has the path that named_modules()
+  // gives.
+  std::vector<Attribute> stack = {{prefix, root}};
+  while (!stack.empty()) {
+    const Attribute next = std::move(stack.back());
+    stack.pop_back();
+    if (const auto known = index.find(next.value.value); known != index.end()) {
+      tree.modules[known->second].aliases.push_back(next.name);
+      continue;
+    }
+    if (tree.modules.size() == kMostModules || next.name.size() > kLongestPath) return TooLarge();
+    SB_ASSIGN_OR_RETURN(Module module, ReadModule(next.value, next.name));
+    absl::StatusOr<std::vector<Attribute>> children = Children(next.value);
+    if (absl::IsUnimplemented(children.status())) {
+      module.note = std::string(children.status().message());
+      children = std::vector<Attribute>();
+    }
+    SB_RETURN_IF_ERROR(children.status());
+    bytes += BytesOf(module);
+    for (auto child = children->rbegin(); child != children->rend(); ++child) {
+      stack.push_back({Joined(next.name, child->name), child->value});
+      bytes += sizeof(Attribute) + stack.back().name.size();
+    }
+    if (bytes > kMostBytes) return TooLarge();
+    index.emplace(next.value.value, tree.modules.size());
+    tree.modules.push_back(std::move(module));
+  }
+  return tree;
+}
+
+}  // namespace sbump

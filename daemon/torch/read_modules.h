@@ -1,0 +1,49 @@
+// All models of a process, read while it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/cpython/interpreter.h"
+#include "daemon/torch/module_tree.h"
+
+namespace sbump {
+
+struct ModuleQuery {
+  // "torch.nn.modules.module.Module"; or the class whose instances are to be looked at instead, as
+  // "package.module.Class": a name in a module.
+  std::string root_type = kTorchModule;
+  // The first model's path; further ones have "#2" and so on behind it.
+  std::string prefix = "top";
+
+  static constexpr char kTorchModule[] = "torch.nn.modules.module.Module";
+};
+
+// Names of one tensor, or of views of one memory: "top.embed.weight".
+struct Tie {
+  std::vector<std::string> names;
+  bool same_tensor = false;  // false: several tensors in one storage
+
+  bool operator==(const Tie&) const = default;
+};
+
+struct ModuleForest {
+  std::vector<ModuleTree> trees;  // the largest first
+  std::vector<Tie> ties;
+  std::vector<std::string> warnings;
+  std::string tensor_layout;  // where sizes were found, in words; empty: they were not
+  uint64_t readings = 0;      // until two agreed
+
+  size_t modules() const;
+};
+
+// Reads again and again, up to kMostReadings, until two readings after another agree; where none
+// do, the last is given with a warning. Nothing is stopped. kUnimplemented: the process has no such
+// type, or a free-threaded build; kFailedPrecondition: there is no instance of it, or objects
+// changed at each reading.
+inline constexpr int kMostReadings = 12;
+absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
+                                         const ModuleQuery& query, uint64_t deadline_ns);
+
+}  // namespace sbump

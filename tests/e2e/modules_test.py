@@ -1,0 +1,220 @@
+"""The live module tree of a model: what `modules` tells is what the process itself says, on every interpreter."""
+import json
+import unittest
+
+from harness import interpreters
+from harness.child import Child
+from harness.case import Case, each_interpreter, main, on_any_interpreter
+
+BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 4, 5, 7, 13
+
+# Of stub_torch.
+LAYOUTS = ("1.13", "2.13")
+
+
+def dims_of(tensors):
+    return {name: [int(dim) for dim in tensor["dims"]] for name, tensor in tensors.items()}
+
+
+def told(module):
+    """The module in the words of models.py."""
+    return {"path": module["path"], "type": module["type"], "training": module.get("training"),
+            "qualified_type": module["qualified_type"], "parameters": dims_of(module["parameters"]),
+            "buffers": dims_of(module["buffers"]), "static_params_text": module["static_params_text"],
+            "static_params": module["static_params"], "aliases": module["aliases"]}
+
+
+class ModulesCase(Case):
+    def model(self, python, kind, *arguments):
+        target = self.start_target(python, "models.py", kind)
+        target.ask("make", "main", *arguments)
+        return target
+
+    def modules(self, target, *arguments):
+        answer = self.daemon.ctl("modules", "--pid", target.pid, "--format", "json", *arguments)
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual(answer.out.count("\n"), 1, answer)
+        return json.loads(answer.out)
+
+    def paths(self, target, *arguments):
+        return [module["path"] for module in self.modules(target, *arguments)["modules"]]
+
+    def assert_told_truly(self, target, reply, name="main", prefix="top"):
+        truth = target.ask("truth", name, prefix)
+        self.assertEqual([module["path"] for module in reply["modules"]], [module["path"] for module in truth])
+        for module, true in zip(reply["modules"], truth):
+            self.assertEqual(told(module), true)
+        for module in reply["modules"]:
+            for tensor in (*module["parameters"].values(), *module["buffers"].values()):
+                self.assertTrue(tensor["known"], module)
+                self.assertEqual(tensor["device"], "cpu")
+            order = sorted(module["parameters"], key=lambda one: module["parameters"][one]["index"])
+            self.assertEqual(order, list(truth[reply["modules"].index(module)]["parameters"]))
+
+
+class TreeTest(ModulesCase):
+    @each_interpreter
+    def test_the_tree_is_the_process_s_own(self, python):
+        if python.free_threaded:
+            target = self.model(python, "2.13")
+            answer = self.daemon.ctl("modules", "--pid", target.pid)
+            self.assert_refused(answer, UNSUPPORTED, target.pid, "free-threaded")
+            return self.assert_ends_well(target)
+        for layout in LAYOUTS:
+            with self.subTest(layout=layout):
+                target = self.model(python, layout)
+                reply = self.modules(target)
+                self.assert_told_truly(target, reply)
+                self.assertEqual(reply["models"], 1)
+                self.assertEqual(reply["ties"], [{"names": ["top.embed.weight", "top.lm_head.weight"],
+                                                  "same_tensor": True}])
+                self.assertEqual(sum("one module has two names: top.layers." in warning
+                                     for warning in reply["warnings"]), 3, reply["warnings"])
+                self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+                self.assert_nothing_left(target)
+                self.assert_ends_well(target)
+
+
+class SelectionTest(ModulesCase):
+    def setUp(self):
+        super().setUp()
+        self.target = self.model(interpreters.any_supported(), "2.13")
+
+    def tearDown(self):
+        self.assert_ends_well(self.target)
+
+    def test_patterns(self):
+        q_projs = ["top.layers.%d.attn.q_proj" % number for number in range(3)]
+        self.assertEqual(self.paths(self.target, "--module", "top.layers.*.q_proj"), q_projs)
+        self.assertEqual(self.paths(self.target, "--module", r"re:top\.layers\.[01]\.attn\.q_proj$"), q_projs[:2])
+        # As re.match() does: from the begin, and to any end.
+        self.assertEqual(self.paths(self.target, "--module", r"re:layers"), [])
+        self.assertEqual(len(self.paths(self.target, "--module", "re:top.layers.1")), 9)
+        self.assertEqual(self.paths(self.target, "--module", "type:Embedding", "--module", "top.lm_head"),
+                         ["top.embed", "top.lm_head"])
+        # A class takes those derived from it, also by its full name.
+        self.assertEqual(self.paths(self.target, "--module", "type:Upsample"), ["top.vision.5", "top.vision.6"])
+        self.assertEqual(self.paths(self.target, "--module", "type:torch.nn.modules.conv.*"),
+                         ["top.vision.0", "top.vision.7"])
+
+    def modules(self, target, *arguments):
+        answer = self.daemon.ctl("modules", "--pid", target.pid, "--format", "json", *arguments)
+        self.assertIn(answer.code, (0, NO_MATCH), answer)
+        reply = json.loads(answer.out)
+        self.assertEqual(answer.code, 0 if reply["modules"] else NO_MATCH, answer)
+        return reply
+
+    def test_skipped_types(self):
+        def skipped(*arguments):
+            return {module["type"] for module in self.modules(self.target, *arguments)["modules"] if module["skipped"]}
+        self.assertEqual(skipped(), {"Dropout", "Identity"})
+        self.assertEqual(skipped("--skip-type", "ReLU"), {"Dropout", "Identity", "ReLU"})
+        self.assertEqual(skipped("--no-skip", "--skip-type", "torch.nn.modules.conv._ConvNd"),
+                         {"Conv2d", "ConvTranspose2d"})
+
+    def test_prefixes(self):
+        self.assertEqual(self.paths(self.target, "--prefix", "Model")[:2], ["Model", "Model.embed"])
+        self.assertEqual(self.paths(self.target, "--prefix", "")[:2], ["", "embed"])
+
+    def test_a_tree_for_people(self):
+        answer = self.daemon.ctl("modules", self.target.pid)
+        self.assertEqual(answer.code, 0, answer)
+        lines = answer.out.splitlines()
+        self.assertRegex(lines[0], "MODULE +TYPE +PARAMETERS +SETTINGS")
+        self.assertRegex(answer.out, r"\n    0 +Block")
+        self.assertRegex(answer.out, r"\n        out_proj +Linear +weight \[8, 8\], bias \[8\] +in_features=8")
+        self.assertIn("(skipped)", answer.out)
+        self.assertIn("40 of 40 modules in 1 model of pid %d" % self.target.pid, answer.out)
+        self.assertIn("one tensor: top.embed.weight top.lm_head.weight", answer.out)
+
+    def test_bad_arguments(self):
+        for arguments, word in ((["--module", "re:("], "re:("), (["--module", ""], "empty"), (["--module", "type:"], "type"),
+                                (["--root", "Model"], "package.module.Class"), (["--format", "table"], "tree"),
+                                (["--module", "re:(?=a)"], "regular expression")):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.daemon.ctl("modules", "--pid", self.target.pid, *arguments), BAD_ARGUMENTS, word)
+        self.assert_refused(self.daemon.ctl("modules"), BAD_ARGUMENTS, "--pid")
+
+    def test_the_largest_of_several_models_is_the_first(self):
+        self.target.ask("make", "small", 4, 1)
+        self.target.ask("make", "large", 4, 5)
+        reply = self.modules(self.target)
+        self.assertEqual(reply["models"], 3)
+        by_model = {}
+        for module in reply["modules"]:
+            by_model.setdefault(module["path"].split(".")[0], []).append(module)
+        self.assertEqual(list(by_model), ["top", "top#2", "top#3"])
+        for prefix, name in (("top", "large"), ("top#2", "main"), ("top#3", "small")):
+            self.assert_told_truly(self.target, {"modules": by_model[prefix]}, name, prefix)
+
+    def test_another_tree(self):
+        self.target.ask("make_things")
+        reply = self.modules(self.target, "--root", "__main__.Thing", "--prefix", "root")
+        self.assertEqual([(module["path"], module["static_params"]["number"]) for module in reply["modules"]],
+                         [("root", 3), ("root.first", 2), ("root.first.first", 1), ("root.rest.1", 5),
+                          ("root.by_name.x", 6)])
+        self.assertEqual(reply["modules"][2]["aliases"], ["root.rest.0"])
+
+
+class ChangeTest(ModulesCase):
+    def test_a_model_that_was_deleted_is_gone_and_one_at_its_place_is_itself(self):
+        target = self.model(interpreters.any_supported(), "2.13", 8, 2)
+        for width in (8, 16, 8):
+            target.ask("drop", "main")
+            answer = self.daemon.ctl("modules", "--pid", target.pid)
+            self.assert_refused(answer, PRECONDITION, target.pid, "no instance of torch.nn.modules.module.Module")
+            target.ask("make", "main", width, 2)
+            self.assert_told_truly(target, self.modules(target))
+        target.ask("train", False)
+        self.assert_told_truly(target, self.modules(target))
+        self.assert_ends_well(target)
+
+    @on_any_interpreter
+    def test_a_model_that_changes_all_the_time(self):
+        target = self.model(self.python, "2.13")
+        target.ask("mutate")
+        answered = 0
+        for _ in range(20):
+            answer = self.daemon.ctl("modules", "--pid", target.pid, "--format", "json")
+            if answer.code != 0:
+                self.assertIn("changed each time", answer.err, answer)
+                continue
+            answered += 1
+            reply = json.loads(answer.out)
+            still = [told(module) for module in reply["modules"] if module["path"].startswith("top.vision")]
+            truth = [module for module in target.ask("truth") if module["path"].startswith("top.vision")]
+            self.assertEqual(still, truth)
+        self.assertGreater(target.ask("settle"), 1000)
+        self.assertGreater(answered, 0)
+        self.assert_told_truly(target, self.modules(target))
+        self.assert_ends_well(target)
+
+    def test_a_child_that_is_no_module(self):
+        target = self.model(interpreters.any_supported(), "2.13")
+        target.ask("lie")
+        answer = self.daemon.ctl("modules", "--pid", target.pid)
+        self.assert_refused(answer, PRECONDITION, target.pid, "the child fake of a Block is no module")
+        target.ask("stop_lying")
+        self.assert_told_truly(target, self.modules(target))
+        self.assert_ends_well(target)
+
+    def test_a_process_without_torch(self):
+        target = self.start_target(script="steady.py")
+        answer = self.daemon.ctl("modules", "--pid", target.pid)
+        self.assert_refused(answer, UNSUPPORTED, target.pid, "has not imported torch", "--root")
+        answer = self.daemon.ctl("modules", "--pid", target.pid, "--root", "json.decoder.NoSuchClass")
+        self.assert_refused(answer, UNSUPPORTED, target.pid, "json.decoder.NoSuchClass")
+        answer = self.daemon.ctl("modules", "--pid", target.pid, "--root", "json.loads")
+        self.assert_refused(answer, BAD_ARGUMENTS, target.pid, "is no class")
+        target.ask("finish")
+        self.assert_ends_well(target)
+
+    def test_a_process_that_is_no_python(self):
+        shell = Child(["/bin/sleep", "100"])
+        self.addCleanup(shell.kill)
+        self.assert_refused(self.daemon.ctl("modules", "--pid", shell.pid), UNSUPPORTED, shell.pid)
+        self.assert_refused(self.daemon.ctl("modules", "--pid", 2 ** 22 + 1), NO_PROCESS, 2 ** 22 + 1)
+
+
+if __name__ == "__main__":
+    main()
