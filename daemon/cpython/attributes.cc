@@ -57,37 +57,41 @@ absl::StatusOr<Entries> ReadEntries(const MemoryReader& memory, const Layout& la
   return ReadDictOrNone(memory, layout, dict, most);
 }
 
-std::vector<Attribute> Named(const MemoryReader& memory, const Layout& layout,
-                             const Entries& entries) {
+}  // namespace
+
+// The names of attributes are interned: most are asked for again and again.
+std::vector<Attribute> AttributeReader::Named(const Entries& entries) {
+  constexpr size_t kMostNames = 100'000;
   std::vector<Attribute> named;
+  named.reserve(entries.size());
   for (const DictEntry& entry : entries) {
-    absl::StatusOr<std::string> name = ReadUnicode(memory, layout, entry.key);
-    if (name.ok()) named.push_back({*std::move(name), entry.value});
+    auto name = names_.find(entry.key.value);
+    if (name == names_.end()) {
+      if (names_.size() == kMostNames) names_.clear();
+      absl::StatusOr<std::string> text = ReadUnicode(memory_, layout_, entry.key);
+      name = names_.emplace(entry.key.value, std::nullopt).first;
+      if (text.ok()) name->second = *std::move(text);
+    }
+    if (name->second) named.push_back({*name->second, entry.value});
   }
   return named;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Attribute>> ReadAttributes(const MemoryReader& memory,
-                                                      const Interpreter& interpreter,
-                                                      const TypeObject& type, RemoteAddr object,
-                                                      size_t most) {
-  const Layout& layout = interpreter.layout();
+absl::StatusOr<std::vector<Attribute>> AttributeReader::Read(const TypeObject& type,
+                                                             RemoteAddr object, size_t most) {
   SB_ASSIGN_OR_RETURN(RemoteAddr own_type,
-                      memory.ReadPointer(object + kObType + layout.head_shift));
+                      memory_.ReadPointer(object + kObType + layout_.head_shift));
   if (own_type != type.addr) {
     return absl::DataLossError(
         StrCat("the object at ", ToString(object), " is no ", type.full_name()));
   }
-  SB_ASSIGN_OR_RETURN(const Entries entries, ReadEntries(memory, layout, type, object, most));
-  return Named(memory, layout, entries);
+  SB_ASSIGN_OR_RETURN(const Entries entries, ReadEntries(memory_, layout_, type, object, most));
+  return Named(entries);
 }
 
-absl::StatusOr<std::vector<Attribute>> ReadNamed(const MemoryReader& memory, const Layout& layout,
-                                                 RemoteAddr dict, size_t most) {
-  SB_ASSIGN_OR_RETURN(const Entries entries, ReadMapping(memory, layout, dict, most));
-  return Named(memory, layout, entries);
+absl::StatusOr<std::vector<Attribute>> AttributeReader::ReadDict(RemoteAddr dict, size_t most) {
+  SB_ASSIGN_OR_RETURN(const Entries entries, ReadMapping(memory_, layout_, dict, most));
+  return Named(entries);
 }
 
 }  // namespace sbump

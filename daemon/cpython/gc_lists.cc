@@ -50,7 +50,8 @@ absl::Status GcLists::CheckIdle(const MemoryReader& memory) const {
   return absl::OkStatus();
 }
 
-absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, const VisitObject& visit) {
+absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner owner,
+                        const VisitObject& visit) {
   SB_ASSIGN_OR_RETURN(const GcHead ends, memory.ReadValue<GcHead>(head));
   const RemoteAddr tail = WithoutFlags(ends.prev);
   RemoteAddr before = head;
@@ -65,6 +66,8 @@ absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, const Visit
       RemoteAddr type;
     } object;
     SB_ASSIGN_OR_RETURN(object, memory.ReadValue<decltype(object)>(at));
+    if (owner == ListOwner::kRunning && WithoutFlags(object.links.prev) != before)
+      return absl::DataLossError("a list of the garbage collector is changing");
     if (!visit(at + kGcHeadSize, object.type)) break;
     const RemoteAddr next = WithoutFlags(object.links.next);
     // Stopped in _PyObject_GC_TRACK (Include/internal/pycore_object.h): the object behind the tail

@@ -26,8 +26,14 @@ class GcLists {
 // False: enough was seen.
 using VisitObject = std::function<bool(RemoteAddr object, RemoteAddr type)>;
 
+enum class ListOwner {
+  kStopped,
+  kRunning,  // each link must lead back, as in a list that is whole; one that is not may have no end
+};
+
 // Each object on the list, in the list's order. kDataLoss: the list is broken, as it may look for a
-// moment to who reads it while the process runs. At most 50 million objects.
-absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, const VisitObject& visit);
+// moment where the process runs. At most 50 million objects.
+absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner owner,
+                        const VisitObject& visit);
 
 }  // namespace sbump

@@ -185,7 +185,7 @@ absl::Status Walker::WalkLists() {
   };
   for (RemoteAddr head : lists.heads()) {
     if (Over()) break;
-    if (absl::Status s = WalkGcList(memory_, head, visit); !s.ok())
+    if (absl::Status s = WalkGcList(memory_, head, ListOwner::kStopped, visit); !s.ok())
       NoteIncomplete(std::string(s.message()));
   }
   return absl::OkStatus();

@@ -79,6 +79,11 @@ const CachedReader::Block& CachedReader::Find(uint64_t number) const {
 }
 
 CachedReader::Block* CachedReader::MakeRoom() const {
+  if (!spare_.empty()) {
+    Block* block = spare_.back();
+    spare_.pop_back();
+    return block;
+  }
   if (blocks_.size() < max_blocks_) {
     if (slabs_.empty() || slabs_.back().is_full()) slabs_.emplace_back();
     return slabs_.back().Take();
@@ -87,6 +92,13 @@ CachedReader::Block* CachedReader::MakeRoom() const {
   oldest_first_.pop_front();
   recent_[oldest.key() % recent_.size()] = nullptr;
   return oldest.mapped();
+}
+
+void CachedReader::Forget() {
+  for (const auto& [number, block] : blocks_) spare_.push_back(block);
+  blocks_.clear();
+  oldest_first_.clear();
+  recent_.fill(nullptr);
 }
 
 // A block at the edge of a mapping fails as a whole; its pages are then tried one by one.

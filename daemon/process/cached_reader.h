@@ -14,7 +14,8 @@
 namespace sbump {
 
 // Right only while nothing changes the memory behind it: create one per stop, and never read
-// through one that is older than the stop. Not for several threads. `source` must outlive it.
+// through one that is older than the stop. Of a process that runs it holds pieces of different
+// moments. Not for several threads. `source` must outlive it.
 class CachedReader : public MemoryReader {
  public:
   static constexpr size_t kBlockBytes = 64 * 1024;
@@ -24,6 +25,9 @@ class CachedReader : public MemoryReader {
   ~CachedReader() override;
 
   absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
+
+  // Reads all anew from here on; keeps its own memory.
+  void Forget();
 
   // What was asked of `source` so far: the cost of the walk.
   uint64_t source_bytes() const { return source_bytes_; }
@@ -57,6 +61,7 @@ class CachedReader : public MemoryReader {
   mutable std::vector<Slab> slabs_;
   mutable std::unordered_map<uint64_t, Block*> blocks_;
   mutable std::deque<uint64_t> oldest_first_;
+  mutable std::vector<Block*> spare_;  // of what was forgotten
   mutable uint64_t source_bytes_ = 0;
   mutable uint64_t source_reads_ = 0;
 };

@@ -9,7 +9,7 @@ namespace {
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
                                                     const Interpreter& interpreter,
-                                                    const ModuleReader& reader) {
+                                                    ModuleReader& reader) {
   std::vector<RemoteAddr> modules;
   SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(memory, interpreter));
   SB_RETURN_IF_ERROR(lists.CheckIdle(memory));
@@ -17,7 +17,8 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
     if (reader.MakesModules(type)) modules.push_back(object);
     return modules.size() < ModuleReader::kMostModules;
   };
-  for (RemoteAddr head : lists.heads()) SB_RETURN_IF_ERROR(WalkGcList(memory, head, visit));
+  for (RemoteAddr head : lists.heads())
+    SB_RETURN_IF_ERROR(WalkGcList(memory, head, ListOwner::kRunning, visit));
   return modules;
 }
 
@@ -25,7 +26,7 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        const ModuleReader& reader) {
+                                                        ModuleReader& reader) {
   if (interpreter.layout().free_threaded) {
     return absl::UnimplementedError(
         "a free-threaded build keeps no list of its objects: its modules cannot be found");

@@ -13,6 +13,6 @@ namespace sbump {
 // free-threaded build, which has no such lists.
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        const ModuleReader& reader);
+                                                        ModuleReader& reader);
 
 }  // namespace sbump

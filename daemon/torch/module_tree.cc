@@ -51,18 +51,18 @@ absl::Status TooLarge() {
 
 }  // namespace
 
-bool ModuleReader::IsModule(RemoteAddr object) const {
+bool ModuleReader::IsModule(RemoteAddr object) {
   const absl::StatusOr<const TypeObject*> type = types_.Of(object);
   return type.ok() && (*type)->IsA(root_type_);
 }
 
-bool ModuleReader::MakesModules(RemoteAddr type) const {
+bool ModuleReader::MakesModules(RemoteAddr type) {
   const absl::StatusOr<const TypeObject*> found = types_.Find(type);
   return found.ok() && (*found)->IsA(root_type_);
 }
 
 // An attribute that is a module, or a container that holds some.
-void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) const {
+void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) {
   const absl::StatusOr<const TypeObject*> type = types_.Of(attribute.value);
   if (!type.ok()) return;
   const auto add = [&](const std::string& name, RemoteAddr value) {
@@ -72,7 +72,7 @@ void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& c
   if ((*type)->IsA(root_type_)) {
     add(attribute.name, attribute.value);
   } else if ((*type)->Is(kTypeIsDict)) {
-    const auto items = ReadNamed(memory_, layout, attribute.value, kMostChildren);
+    const auto items = attributes_.ReadDict(attribute.value, kMostChildren);
     if (!items.ok()) return;
     for (const Attribute& item : *items) add(Joined(attribute.name, item.name), item.value);
   } else if ((*type)->Is(kTypeIsList) || (*type)->Is(kTypeIsTuple)) {
@@ -84,47 +84,50 @@ void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& c
   }
 }
 
-absl::StatusOr<std::vector<Attribute>> ModuleReader::ChildrenOf(
-    const TypeObject& type, const std::vector<Attribute>& attributes) const {
+absl::StatusOr<ModuleReader::Object> ModuleReader::ReadObject(RemoteAddr object) {
+  Object read;
+  SB_ASSIGN_OR_RETURN(read.type, types_.Of(object));
+  SB_ASSIGN_OR_RETURN(read.attributes, attributes_.Read(*read.type, object, kMostAttributes));
+  return read;
+}
+
+absl::StatusOr<std::vector<Attribute>> ModuleReader::ChildrenOf(const Object& object) {
   std::vector<Attribute> children;
-  const Attribute* modules = Find(attributes, "_modules");
+  const Attribute* modules = Find(object.attributes, "_modules");
   if (modules == nullptr) {
-    for (const Attribute& attribute : attributes) AddHeld(attribute, children);
+    for (const Attribute& attribute : object.attributes) AddHeld(attribute, children);
     return children;
   }
   SB_ASSIGN_OR_RETURN(const TypeObject* container, types_.Of(modules->value));
   if (!container->Is(kTypeIsDict)) {
-    return absl::UnimplementedError(StrCat("the children of a ", type.name, " are in a ",
+    return absl::UnimplementedError(StrCat("the children of a ", object.type->name, " are in a ",
                                            container->full_name(),
                                            ", outside Python (TorchScript): they are not seen"));
   }
-  SB_ASSIGN_OR_RETURN(children,
-                      ReadNamed(memory_, interpreter_.layout(), modules->value, kMostChildren));
+  SB_ASSIGN_OR_RETURN(children, attributes_.ReadDict(modules->value, kMostChildren));
   std::erase_if(children, [&](const Attribute& child) { return values_.IsNone(child.value); });
   for (const Attribute& child : children) {
     if (IsModule(child.value)) continue;
     return absl::DataLossError(
-        StrCat("the child ", child.name, " of a ", type.name, " is no module"));
+        StrCat("the child ", child.name, " of a ", object.type->name, " is no module"));
   }
   return children;
 }
 
-absl::StatusOr<std::vector<Attribute>> ModuleReader::Children(RemoteAddr object) const {
-  SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(object));
-  SB_ASSIGN_OR_RETURN(const std::vector<Attribute> attributes,
-                      ReadAttributes(memory_, interpreter_, *type, object, kMostAttributes));
-  return ChildrenOf(*type, attributes);
+absl::StatusOr<std::vector<Attribute>> ModuleReader::Children(RemoteAddr object) {
+  SB_ASSIGN_OR_RETURN(const Object read, ReadObject(object));
+  return ChildrenOf(read);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ModuleReader::ReadTensors(
-    const std::vector<Attribute>& attributes, std::string_view name) const {
+    const std::vector<Attribute>& attributes, std::string_view name) {
   std::vector<NamedTensor> tensors;
   const Attribute* held = Find(attributes, name);
   if (held == nullptr) return tensors;
   SB_ASSIGN_OR_RETURN(const TypeObject* container, types_.Of(held->value));
   if (!container->Is(kTypeIsDict)) return tensors;
   SB_ASSIGN_OR_RETURN(const std::vector<Attribute> all,
-                      ReadNamed(memory_, interpreter_.layout(), held->value, kMostAttributes));
+                      attributes_.ReadDict(held->value, kMostAttributes));
   for (const Attribute& one : all) {
     if (values_.IsNone(one.value)) continue;
     const auto same = [&](const NamedTensor& other) { return other.object == one.value; };
@@ -135,17 +138,16 @@ absl::StatusOr<std::vector<NamedTensor>> ModuleReader::ReadTensors(
   return tensors;
 }
 
-absl::StatusOr<Module> ModuleReader::ReadModule(RemoteAddr object, std::string path) const {
-  SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(object));
+absl::StatusOr<Module> ModuleReader::MakeModule(const Object& object, RemoteAddr addr,
+                                                std::string path) {
+  const TypeObject& type = *object.type;
   Module module{.path = std::move(path),
-                .object = object,
-                .type = type->addr,
-                .type_name = type->name,
-                .full_type = type->full_name(),
-                .base_types = type->full_names};
-  SB_ASSIGN_OR_RETURN(const std::vector<Attribute> attributes,
-                      ReadAttributes(memory_, interpreter_, *type, object, kMostAttributes));
-  for (const Attribute& attribute : attributes) {
+                .object = addr,
+                .type = type.addr,
+                .type_name = type.name,
+                .full_type = type.full_name(),
+                .base_types = type.full_names};
+  for (const Attribute& attribute : object.attributes) {
     if (attribute.name.starts_with('_')) continue;
     absl::StatusOr<Value> value = values_.Read(attribute.value);
     if (!value.ok()) continue;
@@ -155,14 +157,13 @@ absl::StatusOr<Module> ModuleReader::ReadModule(RemoteAddr object, std::string p
       module.attributes.emplace_back(attribute.name, *std::move(value));
     }
   }
-  module.static_params = StaticParams(*type, module.attributes);
-  SB_ASSIGN_OR_RETURN(module.parameters, ReadTensors(attributes, "_parameters"));
-  SB_ASSIGN_OR_RETURN(module.buffers, ReadTensors(attributes, "_buffers"));
+  module.static_params = StaticParams(type, module.attributes);
+  SB_ASSIGN_OR_RETURN(module.parameters, ReadTensors(object.attributes, "_parameters"));
+  SB_ASSIGN_OR_RETURN(module.buffers, ReadTensors(object.attributes, "_buffers"));
   return module;
 }
 
-absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root,
-                                                  const std::string& prefix) const {
+absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root, const std::string& prefix) {
   ModuleTree tree;
   std::unordered_map<uint64_t, size_t> index;
   size_t bytes = 0;
@@ -177,8 +178,9 @@ absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root,
       continue;
     }
     if (tree.modules.size() == kMostModules || next.name.size() > kLongestPath) return TooLarge();
-    SB_ASSIGN_OR_RETURN(Module module, ReadModule(next.value, next.name));
-    absl::StatusOr<std::vector<Attribute>> children = Children(next.value);
+    SB_ASSIGN_OR_RETURN(const Object object, ReadObject(next.value));
+    SB_ASSIGN_OR_RETURN(Module module, MakeModule(object, next.value, next.name));
+    absl::StatusOr<std::vector<Attribute>> children = ChildrenOf(object);
     if (absl::IsUnimplemented(children.status())) {
       module.note = std::string(children.status().message());
       children = std::vector<Attribute>();

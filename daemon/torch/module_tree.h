@@ -65,29 +65,35 @@ class ModuleReader {
       : memory_(memory),
         interpreter_(interpreter),
         types_(types),
+        attributes_(memory, interpreter),
         values_(values),
         root_type_(root_type) {}
 
-  bool IsModule(RemoteAddr object) const;
-  bool MakesModules(RemoteAddr type) const;
+  bool MakesModules(RemoteAddr type);
   // The modules that `object` holds, by name. Those of torch.nn.Module are in its `_modules`; of an
   // object without that, they are the attributes, and the items of lists, tuples and dicts that
   // are attributes ("stages.0"). kUnimplemented: they are where sbump cannot look.
-  absl::StatusOr<std::vector<Attribute>> Children(RemoteAddr object) const;
+  absl::StatusOr<std::vector<Attribute>> Children(RemoteAddr object);
   // `root` and what is below it; tensors are not looked at yet. kResourceExhausted: too many.
-  absl::StatusOr<ModuleTree> ReadTree(RemoteAddr root, const std::string& prefix) const;
+  absl::StatusOr<ModuleTree> ReadTree(RemoteAddr root, const std::string& prefix);
 
  private:
-  absl::StatusOr<Module> ReadModule(RemoteAddr object, std::string path) const;
-  absl::StatusOr<std::vector<Attribute>> ChildrenOf(const TypeObject& type,
-                                                    const std::vector<Attribute>& attributes) const;
-  void AddHeld(const Attribute& attribute, std::vector<Attribute>& children) const;
+  struct Object {
+    const TypeObject* type = nullptr;
+    std::vector<Attribute> attributes;
+  };
+  bool IsModule(RemoteAddr object);
+  absl::StatusOr<Object> ReadObject(RemoteAddr object);
+  absl::StatusOr<Module> MakeModule(const Object& object, RemoteAddr addr, std::string path);
+  absl::StatusOr<std::vector<Attribute>> ChildrenOf(const Object& object);
+  void AddHeld(const Attribute& attribute, std::vector<Attribute>& children);
   absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::vector<Attribute>& attributes,
-                                                       std::string_view name) const;
+                                                       std::string_view name);
 
   const MemoryReader& memory_;
   const Interpreter& interpreter_;
   Types& types_;
+  AttributeReader attributes_;
   const ValueReader& values_;
   const RemoteAddr root_type_;
 };

@@ -37,8 +37,9 @@ absl::Status NoSuchType(const ModuleQuery& query) {
         "of "
         "callable objects name their class with --root");
   }
-  return absl::UnimplementedError(StrCat("it has no class ", query.root_type,
-                                    ": give its module, as in sys.modules, and its name there"));
+  return absl::UnimplementedError(
+      StrCat("it has no class ", query.root_type,
+             ": give its module, as in sys.modules, and its name there"));
 }
 
 // "a.b.C": C of the module a.b.
@@ -95,7 +96,7 @@ class ForestReader {
   absl::StatusOr<Reading> Read();
 
  private:
-  absl::Status ReadTrees(const ModuleReader& reader);
+  absl::Status ReadTrees(ModuleReader& reader);
   void NameTrees();
   void ReadAllTensors();
   std::vector<TensorSample> Samples() const;
@@ -110,7 +111,7 @@ class ForestReader {
   uint64_t unreadable_tensors_ = 0;
 };
 
-absl::Status ForestReader::ReadTrees(const ModuleReader& reader) {
+absl::Status ForestReader::ReadTrees(ModuleReader& reader) {
   SB_ASSIGN_OR_RETURN(std::vector<RemoteAddr> roots,
                       FindModuleRoots(memory_, interpreter_, reader));
   if (roots.empty()) {
@@ -237,18 +238,12 @@ void ForestReader::FindTies() {
 absl::StatusOr<Reading> ForestReader::Read() {
   SB_ASSIGN_OR_RETURN(RemoteAddr root_type, FindType(memory_, interpreter_, types_, query_));
   SB_ASSIGN_OR_RETURN(const ValueReader values, ValueReader::Make(memory_, interpreter_, types_));
-  const ModuleReader reader(memory_, interpreter_, types_, values, root_type);
+  ModuleReader reader(memory_, interpreter_, types_, values, root_type);
   SB_RETURN_IF_ERROR(ReadTrees(reader));
   NameTrees();
   ReadAllTensors();
   FindTies();
   return std::move(reading_);
-}
-
-absl::StatusOr<Reading> ReadOnce(const MemoryReader& memory, const Interpreter& interpreter,
-                                 const ModuleQuery& query) {
-  const CachedReader cache(memory, kCacheBytes);
-  return ForestReader(cache, interpreter, query).Read();
 }
 
 // Whether another try may say otherwise: what was read was changing.
@@ -285,10 +280,12 @@ size_t ModuleForest::modules() const {
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns) {
   const TimedReader timed(memory, deadline_ns, "reading the modules took too long");
+  CachedReader cache(timed, kCacheBytes);
   std::optional<Reading> before;
   absl::Status last = absl::UnavailableError("nothing was read");
   for (int reading = 1; reading <= kMostReadings; ++reading) {
-    absl::StatusOr<Reading> now = ReadOnce(timed, interpreter, query);
+    cache.Forget();
+    absl::StatusOr<Reading> now = ForestReader(cache, interpreter, query).Read();
     last = now.status();
     if (!now.ok()) {
       if (!MayChange(last)) return last;
@@ -296,12 +293,13 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
       continue;
     }
     const bool believed = !now->has_doubts || reading > kReadingsWithDoubts;
-    if (before == *now && believed) return ToForest(*std::move(now), static_cast<uint64_t>(reading));
+    if (before == *now && believed)
+      return ToForest(*std::move(now), static_cast<uint64_t>(reading));
     before = *std::move(now);
   }
   if (!before) {
-    return absl::FailedPreconditionError(StrCat("its objects changed each time that they were read (",
-                                         last.message(), "); try again"));
+    return absl::FailedPreconditionError(StrCat(
+        "its objects changed each time that they were read (", last.message(), "); try again"));
   }
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
   forest.warnings.push_back("the modules changed while they were read: this is one moment of them");
