@@ -4,6 +4,7 @@
 #define SBUMP_BPF_COUNT_BPF_H_
 
 #include "bpf/session.bpf.h"
+#include "bpf/shared/module_entry.h"
 #include "bpf/shared/slot.h"
 #include "bpf/sleep.bpf.h"
 #include "bpf/spin.bpf.h"
@@ -21,7 +22,7 @@ struct slot_chunk {
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-  __uint(max_entries, SB_SLOT_CHUNKS + 1); /* and SB_NATIVE_CHUNK */
+  __uint(max_entries, SB_SLOT_CHUNKS + 1 + SB_MODULE_CHUNKS); /* and SB_NATIVE_CHUNK */
   __type(key, __u32);
   __array(values, struct slot_chunk);
 } slot_chunks SEC(".maps");

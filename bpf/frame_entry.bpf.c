@@ -7,6 +7,7 @@
 #include "bpf/hold.bpf.h"
 #include "bpf/image.bpf.h"
 #include "bpf/kernel.h"
+#include "bpf/module_entry.bpf.h"
 #include "bpf/native_entry.bpf.h"
 #include "bpf/own_stack.bpf.h"
 #include "bpf/session.bpf.h"

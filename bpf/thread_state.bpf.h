@@ -7,6 +7,9 @@
 #include "bpf/session.bpf.h"
 #include "bpf/shared/verdict.h"
 
+/* Include/object.h; head_shift is to be added. */
+#define OB_TYPE_OFFSET 8
+
 /* The verifier wants each context field at a constant offset; in C the compiler would merge the
  * loads into one at a computed address.
  */

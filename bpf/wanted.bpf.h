@@ -40,7 +40,6 @@ struct str_head {
   __u32 state;
   __u32 pad;
 };
-#define OB_TYPE_OFFSET 8
 #define STR_HEAD_OFFSET 16
 #define STR_COMPACT_ASCII ((1u << 5) | (1u << 6))
 

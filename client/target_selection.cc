@@ -11,6 +11,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
+#include "daemon/match/module_pattern.h"
 #include "daemon/match/native_pattern.h"
 #include "daemon/match/pattern.h"
 #include "daemon/match/target_file.h"
@@ -77,6 +78,21 @@ void AddNative(uint64_t longest_ns, const std::string& text, v1::TargetSelection
   if (pattern->overrides.every) added->set_every(*pattern->overrides.every);
 }
 
+void AddModule(uint64_t longest_ns, const std::string& text, v1::TargetSelection* selection,
+               Mistakes* mistakes) {
+  const absl::StatusOr<ModuleTarget> target = ParseModuleTarget(text);
+  const absl::Status status =
+      target.ok() ? CheckOverride(target->overrides.delay_ns, longest_ns) : target.status();
+  if (!status.ok()) {
+    mistakes->push_back(FlagMistake("--module", text, status));
+    return;
+  }
+  v1::ModuleTarget* added = selection->add_modules();
+  added->set_pattern(target->text);
+  if (target->overrides.delay_ns) added->set_delay_ns(*target->overrides.delay_ns);
+  if (target->overrides.every) added->set_every(*target->overrides.every);
+}
+
 void AddFile(uint64_t longest_ns, const std::string& path, v1::TargetSelection* selection,
              Mistakes* mistakes) {
   const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxTargetFileBytes);
@@ -113,6 +129,10 @@ absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags) 
   for (const std::string& text : flags.excludes) AddExclude(text, &selection, &mistakes);
   for (const std::string& text : flags.natives)
     AddNative(flags.longest_delay_ns, text, &selection, &mistakes);
+  for (const std::string& text : flags.modules)
+    AddModule(flags.longest_delay_ns, text, &selection, &mistakes);
+  selection.set_module_root(flags.module_root);
+  if (flags.module_prefix) selection.set_module_prefix(*flags.module_prefix);
   selection.set_paths_only(flags.paths_only);
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   return selection;

@@ -1,8 +1,10 @@
-// What the flags --targets, --target, --exclude, --paths-only and --native select, checked here so
+// What the flags --targets, --target, --exclude, --paths-only, --native and --module
+// select, checked here so
 // that every mistake is told at once and before the daemon hears of it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +21,12 @@ struct SelectionFlags {
   std::vector<std::string> excludes;
   bool paths_only = false;
   std::vector<std::string> natives;
+  std::vector<std::string> modules;
+  std::string module_root;
+  std::optional<std::string> module_prefix;
   uint64_t longest_delay_ns = kLongestSleepNs;  // of an override
 
-  bool HasTargets() const { return HasPatterns() || !natives.empty(); }
+  bool HasTargets() const { return HasPatterns() || !natives.empty() || !modules.empty(); }
   bool HasPatterns() const { return !targets_file.empty() || !targets.empty(); }
 };
 

@@ -39,6 +39,7 @@ std::string OvershootText(const v1::TargetStats& stats, uint64_t ns) {
 
 std::string WhereText(const v1::TargetStats& stats) {
   if (stats.has_native()) return Printable(stats.filename());
+  if (!stats.module_type().empty()) return Printable(stats.module_type());
   return StrCat(Printable(stats.filename()), ":", stats.first_line());
 }
 

@@ -71,7 +71,8 @@ enum sb_skip {
   SB_SKIP_NO_BED = 11,        /* too many threads sleep: this one spun */
   SB_SKIP_NOT_HELD = 12,      /* the daemon did not come, or could not hold the thread: it spun */
   SB_SKIP_INTRODUCTION_LOST = 13, /* a code object went by unseen */
-  SB_SKIP_REASONS = 14,
+  SB_SKIP_MODULE_GONE = 14,       /* at a module's address was an object of another type */
+  SB_SKIP_REASONS = 15,
 };
 
 #endif /* SBUMP_BPF_SHARED_EVENT_H_ */

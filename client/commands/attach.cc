@@ -65,8 +65,8 @@ absl::Status Check(const AttachFlags& flags) {
   }
   if (!flags.selection.HasTargets()) {
     return absl::InvalidArgumentError(
-        "nothing to slow: name a targets file with --targets, a pattern with --target, or a native "
-        "function with --native");
+        "nothing to slow: name a targets file with --targets, a pattern with --target, a native "
+        "function with --native, or modules of a model with --module");
   }
   const uint64_t delay_ns = flags.delay_ns.value_or(0);
   SB_RETURN_IF_ERROR(CheckDelay(StrCat("--delay ", FormatDuration(delay_ns)), delay_ns,
@@ -224,6 +224,7 @@ void AddAttach(CLI::App* root, CommandContext* context) {
   AddPid(app, &flags->pid);
   AddProcessFlags(app, flags.get());
   AddSelectionFlags(app, &flags->selection);
+  AddModuleFlags(app, &flags->selection);
   AddTiming(app, flags.get());
   AddGuardrails(app, flags.get());
   app->add_flag(

@@ -64,6 +64,7 @@ CLI::Option* AddPid(CLI::App* app, int32_t* pid);
 void AddFormat(CLI::App* app, bool* json, const std::string& for_people = "table");
 void AddOutput(CLI::App* app, std::string* path);
 void AddSelectionFlags(CLI::App* app, SelectionFlags* flags);
+void AddModuleFlags(CLI::App* app, SelectionFlags* flags);
 
 // ---- Running ----
 

@@ -85,4 +85,18 @@ void AddSelectionFlags(CLI::App* app, SelectionFlags* flags) {
                 "match modules by file name only, never by dotted name");
 }
 
+void AddModuleFlags(CLI::App* app, SelectionFlags* flags) {
+  AddRepeated(app, "--module", &flags->modules,
+              "modules of a PyTorch model, each instance by itself: a glob over paths "
+              "(`top.layers.3.*`), `re:REGEX` or `type:GLOB`, as `sbumpctl modules` takes it; "
+              "repeatable")
+      ->type_name("PATTERN");
+  app->add_option("--module-root", flags->module_root,
+                  "the class whose instances --module is about (default: torch.nn.Module)")
+      ->type_name("PACKAGE.MODULE.CLASS");
+  app->add_option("--module-prefix", flags->module_prefix,
+                  "the path of the model itself (default: top)")
+      ->type_name("NAME");
+}
+
 }  // namespace sbump

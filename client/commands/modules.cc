@@ -15,6 +15,7 @@ struct ModulesFlags {
   std::optional<std::string> prefix;
   std::vector<std::string> skip_types;
   bool no_skip = false;
+  std::optional<uint64_t> max_stop_ns;
   bool json = false;
 };
 
@@ -32,6 +33,7 @@ v1::ListModulesRequest RequestOf(const ModulesFlags& flags) {
   for (const std::string& pattern : flags.patterns) request.add_patterns(pattern);
   for (const std::string& type : flags.skip_types) request.add_skip_types(type);
   request.set_no_default_skip_types(flags.no_skip);
+  request.set_max_stop_ns(flags.max_stop_ns.value_or(0));
   return request;
 }
 
@@ -66,6 +68,9 @@ void AddModules(CLI::App* root, CommandContext* context) {
               "a class to mark as skipped, beside Identity and Dropout; repeatable")
       ->type_name("TYPE");
   app->add_flag("--no-skip", flags->no_skip, "do not mark Identity and Dropout as skipped");
+  AddDuration(app, "--max-stop", &flags->max_stop_ns,
+              "longest time that the process may be stopped where its objects keep changing while "
+              "they are read (default: never)");
   AddFormat(app, &flags->json, "tree");
   app->callback([context, flags] { context->run = [=] { return RunModules(*context, *flags); }; });
 }

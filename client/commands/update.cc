@@ -31,7 +31,7 @@ std::string Mistake(const UpdateFlags& flags) {
            "--target";
   }
   if (!has_targets && !flags.delay_ns && !flags.every) {
-    return "nothing to change: name --delay, --every, --targets, --target or --native";
+    return "nothing to change: name --delay, --every, --targets, --target, --native or --module";
   }
   const uint64_t delay_ns = flags.delay_ns.value_or(0);
   return std::string(
@@ -99,6 +99,7 @@ void AddUpdate(CLI::App* root, CommandContext* context) {
                      FormatDuration(kLongestSleepNs), " in a session with --mode sleep"));
   AddEvery(app, &flags->every)->description("delay each Nth call only");
   AddSelectionFlags(app, &flags->selection);
+  AddModuleFlags(app, &flags->selection);
   AddFormat(app, &flags->json);
   app->callback([context, flags] { context->run = [=] { return RunUpdate(*context, *flags); }; });
 }

@@ -59,6 +59,35 @@ void Programs::DeleteNativeSite(RemoteAddr address) {
                        0);
 }
 
+absl::Status Programs::ReserveModuleSlots(uint32_t count) {
+  if (count > SB_MODULE_TARGETS) {
+    return absl::ResourceExhaustedError(
+        StrCat("a session has at most ", SB_MODULE_TARGETS, " modules as targets"));
+  }
+  return impl_->slots->ReserveModules(count);
+}
+
+absl::Status Programs::ChangeModules(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+                                     const std::vector<uint64_t>& gone) {
+  const bpf_map* known = impl_->skeleton->maps.modules;
+  const bpf_map* types = impl_->skeleton->maps.module_types;
+  for (uint64_t object : gone) bpf_map__delete_elem(known, &object, sizeof(object), 0);
+  const uint8_t one = 1;
+  uint64_t last_type = 0;
+  for (const auto& [object, module] : modules) {
+    if (bpf_map__update_elem(known, &object, sizeof(object), &module, sizeof(module), BPF_ANY) != 0)
+      return ErrnoStatus(errno, "the table of modules");
+    // Full: modules of further types are found later.
+    if (std::exchange(last_type, module.type) != module.type)
+      bpf_map__update_elem(types, &module.type, sizeof(module.type), &one, sizeof(one), BPF_ANY);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Programs::unknown_module_calls() const {
+  return __atomic_load_n(&impl_->skeleton->bss->unknown_modules, __ATOMIC_RELAXED);
+}
+
 std::array<uint64_t, SB_SKIP_REASONS> Programs::skipped() const {
   std::array<uint64_t, SB_SKIP_REASONS> counts;
   for (size_t i = 0; i < counts.size(); ++i) {

@@ -102,6 +102,10 @@ bpf_program* Programs::Impl::Find(ProgramKind kind) const {
       return skeleton->progs.sb_native_hit;
     case ProgramKind::kNativeHitMulti:
       return skeleton->progs.sb_native_hit_multi;
+    case ProgramKind::kModuleHit:
+      return skeleton->progs.sb_module_hit;
+    case ProgramKind::kModuleHitMulti:
+      return skeleton->progs.sb_module_hit_multi;
   }
   return nullptr;
 }
@@ -117,9 +121,11 @@ void Programs::Impl::ChoosePrograms(const sb_config& config) const {
   bpf_program__set_autoload(skeleton->progs.sb_calibrate, set.calibration);
   bpf_program__set_autoload(skeleton->progs.sb_native_hit, set.native);
   bpf_program__set_autoload(skeleton->progs.sb_native_hit_multi, set.native && UprobeMultiWorks());
+  bpf_program__set_autoload(skeleton->progs.sb_module_hit, set.modules);
+  bpf_program__set_autoload(skeleton->progs.sb_module_hit_multi, set.modules && UprobeMultiWorks());
   for (ProgramKind kind : {ProgramKind::kHit, ProgramKind::kDealloc, ProgramKind::kIntroduceEntry,
                            ProgramKind::kIntroduceReturn, ProgramKind::kInterpreterMade,
-                           ProgramKind::kNativeHitMulti}) {
+                           ProgramKind::kNativeHitMulti, ProgramKind::kModuleHitMulti}) {
     if (UsesMulti(kind)) {
       bpf_program__set_expected_attach_type(Find(kind),
                                             static_cast<bpf_attach_type>(kAttachTypeUprobeMulti));
@@ -136,9 +142,9 @@ absl::Status Programs::Impl::CheckStacks() const {
 }
 
 bool Programs::Impl::UsesMulti(ProgramKind kind) const {
-  const bool stays_clean_in_children = (kind == ProgramKind::kHit && !set.closes_quickly) ||
-                                       kind == ProgramKind::kCalibrate ||
-                                       kind == ProgramKind::kNativeHit;
+  const bool stays_clean_in_children =
+      (kind == ProgramKind::kHit && !set.closes_quickly) || kind == ProgramKind::kCalibrate ||
+      kind == ProgramKind::kNativeHit || kind == ProgramKind::kModuleHit;
   return !stays_clean_in_children && UprobeMultiWorks();
 }
 
@@ -198,6 +204,10 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   impl->skeleton->rodata->config.event_bytes = set.one_of_several ? kFewEventBytes : kEventBytes;
   bpf_map__set_max_entries(impl->skeleton->maps.events, impl->skeleton->rodata->config.event_bytes);
   if (set.one_of_several) bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
+  if (!set.modules) {  // the kernel makes room for the tables at once
+    bpf_map__set_max_entries(impl->skeleton->maps.modules, 1);
+    bpf_map__set_max_entries(impl->skeleton->maps.module_types, 1);
+  }
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);

@@ -19,6 +19,7 @@
 #include "bpf/shared/bed.h"
 #include "bpf/shared/config.h"
 #include "bpf/shared/event.h"
+#include "bpf/shared/module_entry.h"
 #include "bpf/shared/native_site.h"
 #include "bpf/shared/slot.h"
 #include "bpf/shared/verdict.h"
@@ -37,12 +38,15 @@ enum class ProgramKind {
   kCalibrate,
   kNativeHit,
   kNativeHitMulti,  // by the kernel's other kind of link (uprobe_link.h); where that works
+  kModuleHit,
+  kModuleHitMulti,
 };
 
 // Which programs are loaded: each costs the kernel some milliseconds.
 struct ProgramSet {
   bool python = true;
   bool native = false;
+  bool modules = false;
   bool calibration = false;
   // One of several processes of a session: a smaller ring buffer, whose pages count twice, and a
   // smaller table of threads.
@@ -101,6 +105,15 @@ class Programs {
   absl::Status ReserveNativeSlots();
   absl::Status SetNativeSite(RemoteAddr address, const sb_native_site& site);
   void DeleteNativeSite(RemoteAddr address);
+
+  // Modules. The slots of targets are [SB_FIRST_MODULE_SLOT, SB_FIRST_MODULE_SLOT + count) once
+  // they are reserved; kResourceExhausted above SB_MODULE_TARGETS.
+  absl::Status ReserveModuleSlots(uint32_t count);
+  // By address; `gone` are known no longer.
+  absl::Status ChangeModules(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+                             const std::vector<uint64_t>& gone);
+  // Calls of objects that are of a known module's type, and are not known.
+  uint64_t unknown_module_calls() const;
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   // Verdicts that match nothing are left out where the table would become full: the programs then

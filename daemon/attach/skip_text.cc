@@ -34,6 +34,8 @@ std::string_view SkipReasonText(sb_skip reason) {
              "was a spin, cut short at 0.2s";
     case SB_SKIP_INTRODUCTION_LOST:
       return "a code object went by unseen: no memory for the table of threads";
+    case SB_SKIP_MODULE_GONE:
+      return "at a module's address was an object of another type: the module is gone";
     case SB_SKIP_REASONS:
       break;
   }

@@ -61,19 +61,33 @@ void SlotChunks::ReserveMeanwhile(uint32_t count) {
   }
 }
 
-absl::Status SlotChunks::ReserveNative() {
-  if (native_chunk_) return absl::OkStatus();
-  SB_ASSIGN_OR_RETURN(SlotChunk chunk, SlotChunk::Create());
-  std::vector<uint32_t> indices = {SB_NATIVE_CHUNK};
-  std::vector<int> fds = {chunk.map_fd()};
-  SB_RETURN_IF_ERROR(Publish(indices, fds));
-  native_chunk_.emplace(std::move(chunk));
+absl::Status SlotChunks::ReserveModules(uint32_t count) {
+  return ReserveBehind(SB_FIRST_MODULE_CHUNK,
+                       (count + SB_SLOTS_PER_CHUNK - 1) / SB_SLOTS_PER_CHUNK);
+}
+
+absl::Status SlotChunks::ReserveBehind(uint32_t first_chunk, uint32_t chunks) {
+  std::vector<uint32_t> indices;
+  std::vector<int> fds;
+  std::vector<SlotChunk> made;
+  for (uint32_t chunk = first_chunk; chunk < first_chunk + chunks; ++chunk) {
+    if (behind_[chunk - SB_NATIVE_CHUNK]) continue;
+    SB_ASSIGN_OR_RETURN(SlotChunk one, SlotChunk::Create());
+    indices.push_back(chunk);
+    fds.push_back(one.map_fd());
+    made.push_back(std::move(one));
+  }
+  std::vector<uint32_t> published = indices;
+  SB_RETURN_IF_ERROR(Publish(published, fds));
+  for (size_t i = 0; i < made.size(); ++i)
+    behind_[indices[i] - SB_NATIVE_CHUNK].emplace(std::move(made[i]));
   return absl::OkStatus();
 }
 
 sb_slot& SlotChunks::slot(uint32_t index) {
-  if (index >= SB_FIRST_NATIVE_SLOT) return native_chunk_->slot(index - SB_FIRST_NATIVE_SLOT);
-  return chunks_[index / SB_SLOTS_PER_CHUNK].slot(index % SB_SLOTS_PER_CHUNK);
+  const uint32_t chunk = index / SB_SLOTS_PER_CHUNK;
+  SlotChunk& holder = chunk >= SB_NATIVE_CHUNK ? *behind_[chunk - SB_NATIVE_CHUNK] : chunks_[chunk];
+  return holder.slot(index % SB_SLOTS_PER_CHUNK);
 }
 
 // The chunks that are missing for `count` slots, known to the programs already.

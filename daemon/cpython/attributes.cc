@@ -77,14 +77,25 @@ std::vector<Attribute> AttributeReader::Named(const Entries& entries) {
   return named;
 }
 
-absl::StatusOr<std::vector<Attribute>> AttributeReader::Read(const TypeObject& type,
-                                                             RemoteAddr object, size_t most) {
-  SB_ASSIGN_OR_RETURN(RemoteAddr own_type,
+// An object that was freed keeps its type for a while; of its reference count nothing is left
+// (Include/object.h: 32 bits of it are counted in each version).
+absl::Status AttributeReader::CheckAlive(const TypeObject& type, RemoteAddr object) const {
+  SB_ASSIGN_OR_RETURN(const RemoteAddr own_type,
                       memory_.ReadPointer(object + kObType + layout_.head_shift));
   if (own_type != type.addr) {
     return absl::DataLossError(
         StrCat("the object at ", ToString(object), " is no ", type.full_name()));
   }
+  if (layout_.free_threaded) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(const uint32_t references, memory_.ReadValue<uint32_t>(object));
+  if (references != 0) return absl::OkStatus();
+  return absl::DataLossError(
+      StrCat("the ", type.full_name(), " at ", ToString(object), " is gone"));
+}
+
+absl::StatusOr<std::vector<Attribute>> AttributeReader::Read(const TypeObject& type,
+                                                             RemoteAddr object, size_t most) {
+  SB_RETURN_IF_ERROR(CheckAlive(type, object));
   SB_ASSIGN_OR_RETURN(const Entries entries, ReadEntries(memory_, layout_, type, object, most));
   return Named(entries);
 }

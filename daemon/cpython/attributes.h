@@ -33,6 +33,7 @@ class AttributeReader {
   absl::StatusOr<std::vector<Attribute>> ReadDict(RemoteAddr dict, size_t most);
 
  private:
+  absl::Status CheckAlive(const TypeObject& type, RemoteAddr object) const;
   std::vector<Attribute> Named(const std::vector<DictEntry>& entries);
 
   const MemoryReader& memory_;

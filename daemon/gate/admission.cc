@@ -100,6 +100,8 @@ uint64_t LargestDelayNs(const TargetRules& rules) {
     largest_ns = std::max(largest_ns, rules.DoseOf(i).delay_ns);
   for (const NativePattern& pattern : *rules.natives)
     largest_ns = std::max(largest_ns, rules.DoseOf(pattern).delay_ns);
+  for (const ModuleTarget& target : rules.modules->targets)
+    largest_ns = std::max(largest_ns, rules.DoseOf(target.overrides).delay_ns);
   return largest_ns;
 }
 
@@ -118,6 +120,8 @@ void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& re
   for (size_t i = 0; i < rules.targets->patterns().size(); ++i)
     add(rules.targets->patterns()[i].text, rules.DoseOf(i));
   for (const NativePattern& pattern : *rules.natives) add(pattern.text, rules.DoseOf(pattern));
+  for (const ModuleTarget& target : rules.modules->targets)
+    add(target.text, rules.DoseOf(target.overrides));
   for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
 }
 

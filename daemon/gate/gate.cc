@@ -169,11 +169,11 @@ Authorise Gate::MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns) {
   };
 }
 
-Authorise Gate::ReadAuthoriser(const Caller& caller, Action action) {
-  return [this, caller, action](const TargetProcess& process, const std::string&,
-                                const TargetRules&) -> absl::Status {
+Authorise Gate::ReadAuthoriser(const Caller& caller, Action action, uint64_t max_stop_ns) {
+  return [this, caller, action, max_stop_ns](const TargetProcess& process, const std::string&,
+                                             const TargetRules&) -> absl::Status {
     SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
-    return Allow(caller, {.action = action, .target = &facts});
+    return Allow(caller, {.action = action, .target = &facts, .max_stop_ns = max_stop_ns});
   };
 }
 

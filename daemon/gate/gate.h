@@ -60,7 +60,7 @@ class Gate {
   // Authorises the process of a dry run, and records it.
   Authorise MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns);
   // Authorises a process that is only read: `action` is doctor's, or that of `modules`.
-  Authorise ReadAuthoriser(const Caller& caller, Action action);
+  Authorise ReadAuthoriser(const Caller& caller, Action action, uint64_t max_stop_ns = 0);
 
   // A session may begin: `spec` is completed by what the gate wants to know while it runs. The
   // caller then tells the admission of the session, of its snapshots, and of its end.

@@ -6,6 +6,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/match/utf8.h"
 
 namespace sbump {
 namespace {
@@ -47,6 +48,14 @@ absl::StatusOr<ModulePattern> ModulePattern::Compile(std::string_view text) {
   if (!glob.ok()) return Bad(text, ToStd(glob.status().message()));
   if (is_type) return ModulePattern(std::string(text), Type{*std::move(glob)});
   return ModulePattern(std::string(text), Path{*std::move(glob)});
+}
+
+absl::StatusOr<ModuleTarget> ParseModuleTarget(std::string_view text) {
+  SB_RETURN_IF_ERROR(CheckPatternText(text));
+  SB_ASSIGN_OR_RETURN(const Overrides overrides, TakeOverrides(&text));
+  SB_ASSIGN_OR_RETURN(ModulePattern pattern, ModulePattern::Compile(StripPythonSpace(text)));
+  std::string normalised = StrCat(pattern.text(), TextOf(overrides));
+  return ModuleTarget{std::move(pattern), overrides, std::move(normalised)};
 }
 
 bool ModulePattern::Matches(std::string_view path, const std::vector<std::string>& types) const {

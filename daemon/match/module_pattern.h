@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/match/glob.h"
+#include "daemon/match/overrides.h"
 
 namespace re2 {
 class RE2;
@@ -52,6 +53,17 @@ class ModulePattern {
   std::string text_;
   std::variant<Path, Type, Regex> how_;
 };
+
+// A pattern as a target, with overrides behind it as a line of a targets file has them:
+// `top.layers.3.* @delay=10us`.
+struct ModuleTarget {
+  ModulePattern pattern;
+  Overrides overrides;
+  std::string text;  // normalised; ParseModuleTarget(text) gives an equal one
+};
+
+// kInvalidArgument, as ParsePattern().
+absl::StatusOr<ModuleTarget> ParseModuleTarget(std::string_view text);
 
 // Whether `glob` takes the full name, or what is behind its last dot.
 bool TakesType(const Glob& glob, std::string_view full_name);

@@ -11,8 +11,8 @@ absl::StatusOr<std::vector<v1::ListModulesReply>> ModulesService::List(
   SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kModules}));
   SB_ASSIGN_OR_RETURN(const ModulesSpec spec, ToSpec(request));
   SB_ASSIGN_OR_RETURN(const ModulesResult result,
-                      RunModules(request.pid(), spec.query, environment_,
-                                 gate_.ReadAuthoriser(caller, Action::kModules)));
+                      RunModules(request.pid(), spec, environment_,
+                                 gate_.ReadAuthoriser(caller, Action::kModules, spec.max_stop_ns)));
   return ToReplies(result, spec);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/rpc/modules_to_proto.h"
 
 #include "daemon/base/str_cat.h"
+#include "daemon/rpc/module_query.h"
 #include "daemon/rpc/pieces.h"
 #include "daemon/rpc/to_proto.h"
 #include "daemon/rpc/wire_text.h"
@@ -9,7 +10,6 @@ namespace sbump {
 namespace {
 
 constexpr int kMostPatterns = 1000;
-constexpr size_t kLongestName = 4096;
 // A process can give each of 200,000 modules another name for another.
 constexpr size_t kMostWarnings = 100;
 
@@ -89,10 +89,9 @@ void FillWarnings(const ModulesResult& result, Message& message) {
 absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
   ModulesSpec spec;
   if (request.pid() <= 0) return absl::InvalidArgumentError("pid: a process is needed");
-  if (!request.root().empty()) spec.query.root_type = request.root();
-  if (request.has_prefix()) spec.query.prefix = request.prefix();
-  if (spec.query.root_type.size() > kLongestName || spec.query.prefix.size() > kLongestName)
-    return absl::InvalidArgumentError("root or prefix: longer than 4,096 bytes");
+  SB_RETURN_IF_ERROR(TakeTree(request.root(),
+                              request.has_prefix() ? std::optional(request.prefix()) : std::nullopt,
+                              spec.query));
   if (request.patterns_size() > kMostPatterns || request.skip_types_size() > kMostPatterns)
     return absl::InvalidArgumentError("more than 1,000 patterns or types");
   for (const std::string& text : request.patterns()) {
@@ -100,12 +99,15 @@ absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
     spec.patterns.push_back(std::move(pattern));
   }
   for (const std::string& text : request.skip_types()) {
-    if (text.empty() || text.size() > kLongestName)
+    if (text.empty() || text.size() > kLongestModuleName)
       return absl::InvalidArgumentError("skip_types: empty, or longer than 4,096 bytes");
     SB_ASSIGN_OR_RETURN(Glob glob, Glob::Compile(text));
     spec.skip_types.push_back(std::move(glob));
   }
   spec.default_skip_types = !request.no_default_skip_types();
+  spec.max_stop_ns = request.max_stop_ns();
+  if (spec.max_stop_ns > kLargestMaxStopNs)
+    return absl::InvalidArgumentError("max_stop_ns is above 10 s");
   return spec;
 }
 
@@ -116,6 +118,7 @@ std::vector<v1::ListModulesReply> ToReplies(const ModulesResult& result, const M
   common.set_modules_seen(result.forest.modules());
   common.set_tensor_layout(result.forest.tensor_layout);
   common.set_read_ns(result.read_ns);
+  common.set_stopped_ns(result.times.stopped_ns);
   common.set_readings(static_cast<uint32_t>(result.forest.readings));
   Pieces<v1::ListModulesReply> pieces(std::move(common));
   FillWarnings(result, pieces.First());

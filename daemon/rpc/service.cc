@@ -38,6 +38,10 @@ absl::Status NoSuchSession(const std::string& id) {
 absl::StatusOr<std::vector<v1::MatchReply>> Match(const v1::MatchRequest& request,
                                                   const SessionEnvironment& environment,
                                                   const Caller& caller, Gate& gate) {
+  if (!request.selection().modules().empty()) {
+    return absl::InvalidArgumentError(
+        "modules: what their patterns take is what ListModules answers (sbumpctl modules)");
+  }
   TargetRules rules;
   SB_ASSIGN_OR_RETURN(rules.targets, ToTargets(request.selection()));
   SB_ASSIGN_OR_RETURN(rules.natives, ToNatives(request.selection()));

@@ -63,6 +63,7 @@ void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
   target.set_pid(snapshot.process.pid);
   target.set_process_number(static_cast<uint32_t>(snapshot.number));
   if (info.native) FillNative(*info.native, *target.mutable_native());
+  target.set_module_type(Utf8(info.module_type));
 }
 
 void FillPattern(const PatternCounters& pattern, v1::PatternStats& message) {

@@ -7,6 +7,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/match/native_pattern.h"
 #include "daemon/match/pattern.h"
+#include "daemon/rpc/module_query.h"
 #include "daemon/rpc/wire_text.h"
 
 namespace sbump {
@@ -39,24 +40,35 @@ absl::StatusOr<Pattern> ToPattern(const v1::TargetPattern& message) {
   return pattern;
 }
 
+// What a message says over what the text itself said.
+template <typename Message>
+absl::Status TakeOverrides(const Message& message, const std::string& text, Overrides& overrides) {
+  if (message.has_delay_ns()) overrides.delay_ns = message.delay_ns();
+  if (message.has_every()) {
+    SB_RETURN_IF_ERROR(CheckRange("every", message.every(), 1, UINT32_MAX));
+    overrides.every = static_cast<uint32_t>(message.every());
+  }
+  if (!overrides.delay_ns) return absl::OkStatus();
+  return CheckDelay(StrCat("delay of ", text), *overrides.delay_ns);
+}
+
 absl::StatusOr<NativePattern> ToNativePattern(const v1::NativeTarget& message) {
   absl::StatusOr<NativePattern> pattern = ParseNativePattern(message.target());
   if (!pattern.ok())
     return Annotate(pattern.status(), StrCat("native target \"", message.target(), "\""));
-  if (message.has_delay_ns()) pattern->overrides.delay_ns = message.delay_ns();
-  if (message.has_every()) {
-    SB_RETURN_IF_ERROR(CheckRange("every", message.every(), 1, UINT32_MAX));
-    pattern->overrides.every = static_cast<uint32_t>(message.every());
-  }
-  if (pattern->overrides.delay_ns) {
-    SB_RETURN_IF_ERROR(
-        CheckDelay(StrCat("delay of ", message.target()), *pattern->overrides.delay_ns));
-  }
+  SB_RETURN_IF_ERROR(TakeOverrides(message, message.target(), pattern->overrides));
   return pattern;
+}
+
+absl::StatusOr<ModuleTarget> ToModuleTarget(const v1::ModuleTarget& message) {
+  SB_ASSIGN_OR_RETURN(ModuleTarget target, ParseModuleTarget(message.pattern()));
+  SB_RETURN_IF_ERROR(TakeOverrides(message, message.pattern(), target.overrides));
+  return target;
 }
 
 constexpr int kMaxPatterns = 100'000;
 constexpr int kMaxNativePatterns = 128;
+constexpr int kMaxModuleTargets = 1000;
 constexpr size_t kMaxSelectorBytes = 4096;
 
 absl::Status TakeProcesses(const v1::AttachRequest& request, AttachSpec& spec) {
@@ -82,9 +94,10 @@ absl::Status TakeProcesses(const v1::AttachRequest& request, AttachSpec& spec) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const TargetList>> ToTargets(const v1::TargetSelection& selection) {
-  if (selection.patterns().empty() && selection.native().empty()) {
+  if (selection.patterns().empty() && selection.native().empty() && selection.modules().empty()) {
     return absl::InvalidArgumentError(
-        "no patterns: give at least one module_pattern:qualname_pattern, or a native target");
+        "no patterns: give at least one module_pattern:qualname_pattern, a native target, or a "
+        "module");
   }
   if (selection.patterns_size() > kMaxPatterns || selection.exclude_size() > kMaxPatterns) {
     return absl::InvalidArgumentError(StrCat("more than ", kMaxPatterns, " patterns"));
@@ -115,11 +128,27 @@ absl::StatusOr<std::shared_ptr<const NativeList>> ToNatives(const v1::TargetSele
   return std::make_shared<const NativeList>(std::move(patterns));
 }
 
+absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSelection& selection) {
+  if (selection.modules_size() > kMaxModuleTargets)
+    return absl::InvalidArgumentError(StrCat("more than ", kMaxModuleTargets, " module targets"));
+  ModuleList list;
+  SB_RETURN_IF_ERROR(TakeTree(
+      selection.module_root(),
+      selection.has_module_prefix() ? std::optional(selection.module_prefix()) : std::nullopt,
+      list.query));
+  for (const v1::ModuleTarget& message : selection.modules()) {
+    SB_ASSIGN_OR_RETURN(ModuleTarget target, ToModuleTarget(message));
+    list.targets.push_back(std::move(target));
+  }
+  return std::make_shared<const ModuleList>(std::move(list));
+}
+
 absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request) {
   AttachSpec spec;
   SB_RETURN_IF_ERROR(TakeProcesses(request, spec));
   SB_ASSIGN_OR_RETURN(spec.rules.targets, ToTargets(request.selection()));
   SB_ASSIGN_OR_RETURN(spec.rules.natives, ToNatives(request.selection()));
+  SB_ASSIGN_OR_RETURN(spec.rules.modules, ToModules(request.selection()));
   SB_RETURN_IF_ERROR(CheckRange("every", request.every(), 0, UINT32_MAX));
   spec.rules.dose = {.delay_ns = request.delay_ns(), .every = OrDefault(request.every(), 1)};
   spec.mode = request.mode() == v1::SLEEP ? DelayMode::kSleep : DelayMode::kSpin;
@@ -163,6 +192,7 @@ absl::StatusOr<RulesChange> ToChange(const v1::UpdateRequest& request) {
   if (request.has_selection()) {
     SB_ASSIGN_OR_RETURN(change.targets, ToTargets(request.selection()));
     SB_ASSIGN_OR_RETURN(change.natives, ToNatives(request.selection()));
+    SB_ASSIGN_OR_RETURN(change.modules, ToModules(request.selection()));
   }
   if (!change.delay_ns && !change.every && change.targets == nullptr) {
     return absl::InvalidArgumentError("nothing to change: give delay_ns, every or a selection");

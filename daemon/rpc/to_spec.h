@@ -13,6 +13,7 @@ namespace sbump {
 absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request);
 absl::StatusOr<std::shared_ptr<const TargetList>> ToTargets(const v1::TargetSelection& selection);
 absl::StatusOr<std::shared_ptr<const NativeList>> ToNatives(const v1::TargetSelection& selection);
+absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSelection& selection);
 absl::StatusOr<RulesChange> ToChange(const v1::UpdateRequest& request);
 
 }  // namespace sbump

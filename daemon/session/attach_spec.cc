@@ -17,7 +17,8 @@ absl::Status CheckDelay(DelayMode mode, std::string_view what, std::optional<uin
 }
 
 absl::Status CheckDelays(DelayMode mode, std::optional<uint64_t> delay_ns,
-                         const TargetList* targets, const NativeList* natives) {
+                         const TargetList* targets, const NativeList* natives,
+                         const ModuleList* modules) {
   SB_RETURN_IF_ERROR(CheckDelay(mode, "the delay", delay_ns));
   if (targets != nullptr) {
     for (const Pattern& pattern : targets->patterns())
@@ -29,25 +30,34 @@ absl::Status CheckDelays(DelayMode mode, std::optional<uint64_t> delay_ns,
           CheckDelay(mode, StrCat("the delay of ", pattern.text), pattern.overrides.delay_ns));
     }
   }
+  if (modules != nullptr) {
+    for (const ModuleTarget& target : modules->targets) {
+      SB_RETURN_IF_ERROR(
+          CheckDelay(mode, StrCat("the delay of ", target.text), target.overrides.delay_ns));
+    }
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status CheckDelays(DelayMode mode, const TargetRules& rules) {
-  return CheckDelays(mode, rules.dose.delay_ns, rules.targets.get(), rules.natives.get());
+  return CheckDelays(mode, rules.dose.delay_ns, rules.targets.get(), rules.natives.get(),
+                     rules.modules.get());
 }
 
 TargetRules Changed(TargetRules rules, const RulesChange& change) {
   if (change.targets != nullptr) rules.targets = change.targets;
   if (change.natives != nullptr) rules.natives = change.natives;
+  if (change.modules != nullptr) rules.modules = change.modules;
   rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
   rules.dose.every = change.every.value_or(rules.dose.every);
   return rules;
 }
 
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change) {
-  return CheckDelays(mode, change.delay_ns, change.targets.get(), change.natives.get());
+  return CheckDelays(mode, change.delay_ns, change.targets.get(), change.natives.get(),
+                     change.modules.get());
 }
 
 }  // namespace sbump

@@ -12,12 +12,14 @@
 
 #include "daemon/attach/calibration.h"
 #include "daemon/base/status.h"
+#include "daemon/match/module_pattern.h"
 #include "daemon/match/native_pattern.h"
 #include "daemon/match/target_list.h"
 #include "daemon/session/authorise.h"
 #include "daemon/session/selector.h"
 #include "daemon/stats/delay_mode.h"
 #include "daemon/stats/snapshot.h"
+#include "daemon/torch/read_modules.h"
 
 namespace sbump {
 
@@ -48,10 +50,17 @@ inline uint64_t DelayInForce(uint64_t delay_ns, uint64_t hit_cost_ns) {
 
 using NativeList = std::vector<NativePattern>;
 
+// Modules of a tree, and which tree. Immutable.
+struct ModuleList {
+  ModuleQuery query;
+  std::vector<ModuleTarget> targets;
+};
+
 // The patterns and what each of them injects. Immutable.
 struct TargetRules {
   std::shared_ptr<const TargetList> targets;
   std::shared_ptr<const NativeList> natives = std::make_shared<const NativeList>();
+  std::shared_ptr<const ModuleList> modules = std::make_shared<const ModuleList>();
   Dose dose;  // where a pattern has no override
 
   // The same lists, not only equal ones.
@@ -64,9 +73,10 @@ struct TargetRules {
     const Pattern& p = targets->patterns()[pattern];
     return {.delay_ns = p.delay_ns.value_or(dose.delay_ns), .every = p.every.value_or(dose.every)};
   }
-  Dose DoseOf(const NativePattern& p) const {
-    return {.delay_ns = p.overrides.delay_ns.value_or(dose.delay_ns),
-            .every = p.overrides.every.value_or(dose.every)};
+  Dose DoseOf(const NativePattern& p) const { return DoseOf(p.overrides); }
+  Dose DoseOf(const Overrides& overrides) const {
+    return {.delay_ns = overrides.delay_ns.value_or(dose.delay_ns),
+            .every = overrides.every.value_or(dose.every)};
   }
 };
 
@@ -113,9 +123,10 @@ struct AttachSpec {
 struct RulesChange {
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> every;
-  // Both or neither.
+  // All or none.
   std::shared_ptr<const TargetList> targets;
   std::shared_ptr<const NativeList> natives;
+  std::shared_ptr<const ModuleList> modules;
 };
 
 // The rules after the change.

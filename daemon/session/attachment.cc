@@ -27,7 +27,8 @@ Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environ
       lock_(std::move(lock)),
       memory_(std::move(memory)),
       inventory_(spec.rules.targets),
-      natives_(process_, memory_, spec.trap_costs) {}
+      natives_(process_, memory_, spec.trap_costs),
+      modules_(process_, memory_, spec.trap_costs) {}
 
 Attachment::~Attachment() { Detach(); }
 
@@ -61,6 +62,7 @@ absl::Status Attachment::Study() {
     SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, *environment_.files));
     warnings_ = WarningsOf(interpreter_);
   }
+  SB_RETURN_IF_ERROR(modules_.Resolve(rules_.modules, *environment_.files));
   const uint64_t begun_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   SB_RETURN_IF_ERROR(natives_.Resolve(rules_.natives));
   if (environment_.native_search_ns != nullptr)
@@ -81,6 +83,7 @@ absl::Status Attachment::LoadPrograms() {
   config.sleeps = spec_.mode == DelayMode::kSleep ? 1 : 0;
   const ProgramSet set = {.python = HasPython(),
                           .native = !rules_.natives->empty(),
+                          .modules = !rules_.modules->targets.empty(),
                           .one_of_several = !spec_.OneProcess(),
                           .closes_quickly = ClosesQuickly()};
   SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr
@@ -102,8 +105,8 @@ absl::Status Attachment::LoadPrograms() {
 bool Attachment::ClosesQuickly() {
   if (spec_.children || spec_.many_processes) return true;
   if (environment_.clean_links == nullptr) return false;
-  const size_t links =
-      (HasPython() ? 1 : 0) + (rules_.natives->empty() ? 0 : natives_.most_clean_links());
+  const size_t links = (HasPython() ? 1 : 0) + (rules_.modules->targets.empty() ? 0 : 1) +
+                       (rules_.natives->empty() ? 0 : natives_.most_clean_links());
   clean_links_ = environment_.clean_links->Take(links);
   if (!clean_links_ && UprobeMultiWorks()) {
     warnings_.push_back(StrCat("sbumpd has so many sessions that a process that pid ",
@@ -150,8 +153,10 @@ absl::Status Attachment::Activate(
     const std::function<DelayWindow::Bounds(uint64_t now_ns)>& window) {
   SB_RETURN_IF_ERROR(MakeJournal());
   SB_RETURN_IF_ERROR(natives_.Stage(*programs_, *environment_.link_keeper, *journal_));
+  SB_RETURN_IF_ERROR(modules_.Stage(*programs_, *environment_.link_keeper, *journal_));
   const auto go = [&] {
     natives_.Commit(rules_, *programs_);
+    modules_.Commit(rules_, *programs_);
     PublishDoses();
     active_since_ns_ = MonotonicNs();
     SetDelayWindow(window(active_since_ns_));
@@ -229,6 +234,7 @@ void Attachment::PublishDoses() {
     programs_->slot(row).every = dose.every;
   }
   natives_.PublishDoses(rules_, *programs_, dose_warnings_);
+  modules_.PublishDoses(rules_, *programs_);
 }
 
 absl::Status Attachment::ChangeRules(const RulesChange& change) {
@@ -252,24 +258,39 @@ absl::Status Attachment::ApplyTargets(const RulesChange& change) {
     return absl::FailedPreconditionError(
         "the session was begun without native functions: end it, and attach with both");
   }
+  if (!change.modules->targets.empty() && spec_.rules.modules->targets.empty()) {
+    return absl::FailedPreconditionError(
+        "the session was begun without modules: end it, and attach with both");
+  }
   SB_RETURN_IF_ERROR(natives_.Resolve(change.natives));
+  SB_RETURN_IF_ERROR(modules_.Resolve(change.modules, *environment_.files));
   SB_RETURN_IF_ERROR(natives_.Stage(*programs_, *environment_.link_keeper, *journal_));
+  if (absl::Status staged = modules_.Stage(*programs_, *environment_.link_keeper, *journal_);
+      !staged.ok()) {
+    natives_.Rollback(*programs_);
+    return staged;
+  }
   const auto change_rules = [&] {
     rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
     rules_.dose.every = change.every.value_or(rules_.dose.every);
     rules_.targets = change.targets;
     rules_.natives = change.natives;
+    rules_.modules = change.modules;
     natives_.Commit(rules_, *programs_);
+    modules_.Commit(rules_, *programs_);
   };
   if (HasPython()) {
     const absl::Status status = ApplyPythonTargets(change.targets, change_rules);
     natives_.Rollback(*programs_);  // where it did not come to the change
+    modules_.Rollback(*programs_);
     natives_.CloseRetired(*programs_);
+    modules_.CloseRetired(*programs_);
     if (status.ok()) ExplainChange();
     return status;
   }
   change_rules();
   natives_.CloseRetired(*programs_);
+  modules_.CloseRetired(*programs_);
   PublishDoses();
   return absl::OkStatus();
 }
@@ -344,6 +365,7 @@ void Attachment::Tidy() {
   if (proof_) return;
   TakeSlept();
   natives_.Tidy(rules_, *programs_, *environment_.link_keeper, *journal_);
+  modules_.Tidy(rules_, *programs_, *environment_.link_keeper, *journal_);
   if (!HasPython()) return;
   HandleEvents();
   programs_->ReserveSlotsMeanwhile(RowsWithSpare());

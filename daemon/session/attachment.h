@@ -37,6 +37,7 @@
 #include "daemon/session/expected_names.h"
 #include "daemon/session/explain.h"
 #include "daemon/session/inventory.h"
+#include "daemon/session/module_part.h"
 #include "daemon/session/name_filter.h"
 #include "daemon/session/native_part.h"
 #include "daemon/session/quota.h"
@@ -207,6 +208,7 @@ class Attachment {
   void LearnWhatWasDismissed();
 
   // describe.cc
+  ProcessInfo DescribeOwnProcess() const;
   void DescribeRows(Snapshot& snapshot);
   void DescribePatterns(Snapshot& snapshot);
   std::array<uint64_t, SB_SKIP_REASONS> SkippedUntilExec();
@@ -237,6 +239,7 @@ class Attachment {
   std::unique_ptr<Sleeper::Sleepers> sleepers_;  // kSleep
   std::optional<NameFilter> filter_;
   NativePart natives_;
+  ModulePart modules_;
 
   ExpectedNames expected_names_;  // 3.8 to 3.10
 

@@ -77,9 +77,11 @@ bool Session::CatchUp(Member& member) {
   const TargetRules& now = spec_in_force_.rules;
   if (member.rules == now) return false;
   RulesChange change = {.delay_ns = now.dose.delay_ns, .every = now.dose.every};
-  if (member.rules.targets != now.targets || member.rules.natives != now.natives) {
+  if (member.rules.targets != now.targets || member.rules.natives != now.natives ||
+      member.rules.modules != now.modules) {
     change.targets = now.targets;
     change.natives = now.natives;
+    change.modules = now.modules;
   }
   member.rules = now;
   member.process->ChangeRules(change, [pid = member.process->pid(), id = id_](const auto& done) {

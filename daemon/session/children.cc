@@ -48,6 +48,7 @@ void Session::UnfollowChildren() {
 // Native functions need no stop, and may take long to find: longer than a newborn may be held. Half
 // of that is for the rest.
 bool Session::AttachesQuickly() const {
+  if (!spec_.rules.modules->targets.empty()) return false;  // as long
   if (spec_.rules.natives->empty()) return true;
   const uint64_t search_ns = native_search_ns_;
   return spec_.rules.TakesPython() && search_ns != 0 && search_ns <= spec_.max_stop_ns / 2;

@@ -155,10 +155,17 @@ void Attachment::DescribeSkipped(Snapshot& snapshot) {
   snapshot.inexact |= !own_skips_.empty();
 }
 
+ProcessInfo Attachment::DescribeOwnProcess() const {
+  if (HasPython()) return DescribeProcess(process_, interpreter_, exe_);
+  if (modules_.interpreter() == nullptr) return DescribeNativeProcess(process_, exe_);
+  ProcessInfo process = DescribeProcess(process_, *modules_.interpreter(), exe_);
+  process.strategy = "calls of modules only";
+  return process;
+}
+
 void Attachment::Describe(Snapshot& snapshot) {
   TakeSlept();
-  snapshot.process = HasPython() ? DescribeProcess(process_, interpreter_, exe_)
-                                 : DescribeNativeProcess(process_, exe_);
+  snapshot.process = DescribeOwnProcess();
   snapshot.times = times_;
   // The median is known to a bucket, the maximum exactly.
   snapshot.times.hold_p50_ns = std::min(hold_times_.MedianNs(), times_.hold_max_ns);
@@ -169,6 +176,7 @@ void Attachment::Describe(Snapshot& snapshot) {
   DescribeRows(snapshot);
   DescribePatterns(snapshot);
   natives_.Describe(rules_, *programs_, snapshot);
+  modules_.Describe(rules_, *programs_, snapshot);
   DescribeSkipped(snapshot);
 }
 

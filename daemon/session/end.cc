@@ -76,12 +76,13 @@ DetachProof Attachment::ReadBack(const std::vector<ArmedField>& fields,
                                  const std::string& trouble) const {
   DetachProof proof;
   proof.fields_left = CountFieldsLeft(fields);
-  proof.text_bytes_changed = natives_.CountTextBytesChanged();
+  proof.text_bytes_changed = natives_.CountTextBytesChanged() + modules_.CountTextBytesChanged();
   if (HasPython()) proof.text_bytes_changed += CountTextBytesChanged(memory_, interpreter_);
   proof.verified = true;
   proof.detail = StrCat(fields.size(), " fields and the text at the probes read back");
   if (natives_.site_count() != 0)
     proof.detail += StrCat(", of ", natives_.site_count(), " native functions");
+  if (modules_.interpreter() != nullptr) proof.detail += ", where calls of modules begin";
   if (HasPython() && interpreter_.layout().arming == ArmingKind::kInstrumentedResume)
     proof.detail += "; the raised instrumentation version stays (harmless)";
   if (proof.fields_left != 0) proof.detail += StrCat("; ", trouble);

@@ -1,6 +1,8 @@
 #include "daemon/session/modules_run.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
@@ -30,7 +32,34 @@ bool IsSkipped(const Module& module, const ModulesSpec& spec) {
   });
 }
 
-absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModuleQuery& query,
+namespace {
+
+// A process that is being collected is let go, and stopped again.
+absl::StatusOr<ModuleForest> ReadStopped(const WalkTarget& target, ModuleQuery query,
+                                         SessionTimes& times) {
+  constexpr int kMostStops = 20;
+  query.stopped = true;
+  absl::Status last;
+  for (int i = 0; i < kMostStops; ++i) {
+    WalkTurn::Hold turn = target.walk_turn.Take(2 * (target.max_stop_ns + PtraceStop::kGraceNs));
+    SB_ASSIGN_OR_RETURN(
+        PtraceStop stop,
+        PtraceStop::StopAll(target.process, std::chrono::nanoseconds(target.max_stop_ns)));
+    absl::StatusOr<ModuleForest> forest =
+        ReadModules(target.memory, target.interpreter, query, MonotonicNs() + target.max_stop_ns);
+    stop.Resume();
+    NoteStop(stop, times);
+    if (!absl::IsUnavailable(forest.status())) return forest;
+    last = forest.status();
+    turn.Release();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * (i + 1)));
+  }
+  return absl::FailedPreconditionError(StrCat("each time that it was stopped ", last.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
                                          const SessionEnvironment& environment,
                                          const Authorise& authorise) {
   SB_ASSIGN_OR_RETURN(const TargetProcess process, TargetProcess::Open(pid));
@@ -44,8 +73,16 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModuleQuery& query,
                        .warnings = WarningsOf(interpreter)};
   const uint64_t begin_ns = MonotonicNs();
   absl::StatusOr<ModuleForest> forest =
-      ReadModules(memory, interpreter, query, begin_ns + kLongestReadNs);
-  if (!forest.ok()) return Annotate(forest.status(), StrCat("pid ", pid));
+      ReadModules(memory, interpreter, spec.query, begin_ns + kLongestReadNs);
+  if (absl::IsFailedPrecondition(forest.status()) && spec.max_stop_ns != 0) {
+    forest = ReadStopped({process, memory, interpreter, spec.max_stop_ns, *environment.walk_turn},
+                         spec.query, result.times);
+  }
+  const std::string who = StrCat("pid ", pid);
+  // The process is there; what it runs is not what this is about.
+  if (absl::IsNotFound(forest.status()))
+    return Annotate(absl::UnimplementedError(forest.status().message()), who);
+  if (!forest.ok()) return Annotate(forest.status(), who);
   result.read_ns = MonotonicNs() - begin_ns;
   result.forest = *std::move(forest);
   return result;

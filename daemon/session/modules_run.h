@@ -18,6 +18,7 @@ struct ModulesSpec {
   std::vector<ModulePattern> patterns;  // empty: all modules
   std::vector<Glob> skip_types;         // TakesType()
   bool default_skip_types = true;
+  uint64_t max_stop_ns = 0;  // 0: never
 };
 
 // Of types that do too little to be looked at one by one; those that vLLM's layerwise tracing
@@ -33,12 +34,13 @@ struct ModulesResult {
   ModuleForest forest;  // all modules
   std::vector<std::string> warnings;
   uint64_t read_ns = 0;
+  SessionTimes times;  // stops
 };
 
 bool IsTaken(const Module& module, const ModulesSpec& spec);
 bool IsSkipped(const Module& module, const ModulesSpec& spec);
 
-absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModuleQuery& query,
+absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
                                          const SessionEnvironment& environment,
                                          const Authorise& authorise);
 

@@ -50,6 +50,7 @@ struct RowInfo {
   std::string qualname_source;
   std::vector<std::string> module_names;
   std::optional<NativeRowInfo> native;  // of a native function
+  std::string module_type;              // of a module: its class
 };
 
 struct OvershootPercentiles {

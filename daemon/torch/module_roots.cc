@@ -2,13 +2,11 @@
 
 #include <unordered_set>
 
-#include "daemon/cpython/gc_lists.h"
-
 namespace sbump {
 namespace {
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
-                                                    const Interpreter& interpreter,
+                                                    const Interpreter& interpreter, ListOwner owner,
                                                     ModuleReader& reader) {
   std::vector<RemoteAddr> modules;
   SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(memory, interpreter));
@@ -17,8 +15,7 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
     if (reader.MakesModules(type)) modules.push_back(object);
     return modules.size() < ModuleReader::kMostModules;
   };
-  for (RemoteAddr head : lists.heads())
-    SB_RETURN_IF_ERROR(WalkGcList(memory, head, ListOwner::kRunning, visit));
+  for (RemoteAddr head : lists.heads()) SB_RETURN_IF_ERROR(WalkGcList(memory, head, owner, visit));
   return modules;
 }
 
@@ -26,13 +23,13 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        ModuleReader& reader) {
+                                                        ListOwner owner, ModuleReader& reader) {
   if (interpreter.layout().free_threaded) {
     return absl::UnimplementedError(
         "a free-threaded build keeps no list of its objects: its modules cannot be found");
   }
   SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> modules,
-                      FindModules(memory, interpreter, reader));
+                      FindModules(memory, interpreter, owner, reader));
   std::unordered_set<uint64_t> held;
   for (RemoteAddr module : modules) {
     const auto children = reader.Children(module);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "daemon/cpython/gc_lists.h"
 #include "daemon/cpython/interpreter.h"
 #include "daemon/torch/module_tree.h"
 
@@ -13,6 +14,6 @@ namespace sbump {
 // free-threaded build, which has no such lists.
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        ModuleReader& reader);
+                                                        ListOwner owner, ModuleReader& reader);
 
 }  // namespace sbump

@@ -144,6 +144,7 @@ absl::StatusOr<Module> ModuleReader::MakeModule(const Object& object, RemoteAddr
   Module module{.path = std::move(path),
                 .object = addr,
                 .type = type.addr,
+                .call = type.call,
                 .type_name = type.name,
                 .full_type = type.full_name(),
                 .base_types = type.full_names};

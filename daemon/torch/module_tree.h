@@ -30,6 +30,7 @@ struct Module {
   std::string path;  // "top.layers.0.attn"
   RemoteAddr object;
   RemoteAddr type;
+  RemoteAddr call;        // its type's tp_call: what a call of it begins with
   std::string type_name;  // "Linear"
   std::string full_type;  // "torch.nn.modules.linear.Linear"
   std::vector<std::string>
@@ -70,6 +71,7 @@ class ModuleReader {
         root_type_(root_type) {}
 
   bool MakesModules(RemoteAddr type);
+  bool IsModule(RemoteAddr object);
   // The modules that `object` holds, by name. Those of torch.nn.Module are in its `_modules`; of an
   // object without that, they are the attributes, and the items of lists, tuples and dicts that
   // are attributes ("stages.0"). kUnimplemented: they are where sbump cannot look.
@@ -82,7 +84,6 @@ class ModuleReader {
     const TypeObject* type = nullptr;
     std::vector<Attribute> attributes;
   };
-  bool IsModule(RemoteAddr object);
   absl::StatusOr<Object> ReadObject(RemoteAddr object);
   absl::StatusOr<Module> MakeModule(const Object& object, RemoteAddr addr, std::string path);
   absl::StatusOr<std::vector<Attribute>> ChildrenOf(const Object& object);

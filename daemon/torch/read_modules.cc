@@ -32,14 +32,13 @@ struct Reading {
 
 absl::Status NoSuchType(const ModuleQuery& query) {
   if (query.root_type == ModuleQuery::kTorchModule) {
-    return absl::UnimplementedError(
+    return absl::NotFoundError(
         "it has not imported torch (sys.modules has no torch.nn.modules.module); for other trees "
         "of "
         "callable objects name their class with --root");
   }
-  return absl::UnimplementedError(
-      StrCat("it has no class ", query.root_type,
-             ": give its module, as in sys.modules, and its name there"));
+  return absl::NotFoundError(StrCat("it has no class ", query.root_type,
+                                    ": give its module, as in sys.modules, and its name there"));
 }
 
 // "a.b.C": C of the module a.b.
@@ -96,6 +95,7 @@ class ForestReader {
   absl::StatusOr<Reading> Read();
 
  private:
+  absl::StatusOr<std::vector<RemoteAddr>> FindRoots(ModuleReader& reader) const;
   absl::Status ReadTrees(ModuleReader& reader);
   void NameTrees();
   void ReadAllTensors();
@@ -111,9 +111,19 @@ class ForestReader {
   uint64_t unreadable_tensors_ = 0;
 };
 
+absl::StatusOr<std::vector<RemoteAddr>> ForestReader::FindRoots(ModuleReader& reader) const {
+  if (query_.roots.empty()) {
+    const ListOwner owner = query_.stopped ? ListOwner::kStopped : ListOwner::kRunning;
+    return FindModuleRoots(memory_, interpreter_, owner, reader);
+  }
+  for (RemoteAddr root : query_.roots) {
+    if (!reader.IsModule(root)) return absl::DataLossError("a model is gone");
+  }
+  return query_.roots;
+}
+
 absl::Status ForestReader::ReadTrees(ModuleReader& reader) {
-  SB_ASSIGN_OR_RETURN(std::vector<RemoteAddr> roots,
-                      FindModuleRoots(memory_, interpreter_, reader));
+  SB_ASSIGN_OR_RETURN(std::vector<RemoteAddr> roots, FindRoots(reader));
   if (roots.empty()) {
     return absl::FailedPreconditionError(
         StrCat("it has no instance of ", query_.root_type, " (yet, or any more)"));
@@ -271,6 +281,16 @@ ModuleForest ToForest(Reading reading, uint64_t readings) {
 
 }  // namespace
 
+absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
+                                          const Interpreter& interpreter,
+                                          const ModuleQuery& query) {
+  const CachedReader cache(memory, kCacheBytes);
+  Types types(cache, interpreter);
+  SB_ASSIGN_OR_RETURN(RemoteAddr type, FindType(cache, interpreter, types, query));
+  SB_ASSIGN_OR_RETURN(const TypeObject* found, types.Find(type));
+  return found->call;
+}
+
 size_t ModuleForest::modules() const {
   size_t count = 0;
   for (const ModuleTree& tree : trees) count += tree.modules.size();
@@ -281,6 +301,10 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
                                          const ModuleQuery& query, uint64_t deadline_ns) {
   const TimedReader timed(memory, deadline_ns, "reading the modules took too long");
   CachedReader cache(timed, kCacheBytes);
+  if (query.stopped) {
+    SB_ASSIGN_OR_RETURN(Reading reading, ForestReader(cache, interpreter, query).Read());
+    return ToForest(std::move(reading), 1);
+  }
   std::optional<Reading> before;
   absl::Status last = absl::UnavailableError("nothing was read");
   for (int reading = 1; reading <= kMostReadings; ++reading) {
@@ -298,8 +322,9 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     before = *std::move(now);
   }
   if (!before) {
-    return absl::FailedPreconditionError(StrCat(
-        "its objects changed each time that they were read (", last.message(), "); try again"));
+    return absl::FailedPreconditionError(
+        StrCat("its objects changed each time that they were read (", last.message(),
+               "); try again, or let it be stopped for a moment (--max-stop)"));
   }
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
   forest.warnings.push_back("the modules changed while they were read: this is one moment of them");

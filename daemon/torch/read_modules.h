@@ -16,6 +16,11 @@ struct ModuleQuery {
   std::string root_type = kTorchModule;
   // The first model's path; further ones have "#2" and so on behind it.
   std::string prefix = "top";
+  // Known already, from an earlier answer: others are not looked for. Empty: all are.
+  std::vector<RemoteAddr> roots;
+  // The process is stopped: one reading is enough, and kUnavailable is told where it stands in the
+  // middle of a garbage collection.
+  bool stopped = false;
 
   static constexpr char kTorchModule[] = "torch.nn.modules.module.Module";
 };
@@ -38,10 +43,14 @@ struct ModuleForest {
   size_t modules() const;
 };
 
+// tp_call of the root type: where calls of its instances begin. Errors as ReadModules().
+absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
+                                          const Interpreter& interpreter, const ModuleQuery& query);
+
 // Reads again and again, up to kMostReadings, until two readings after another agree; where none
-// do, the last is given with a warning. Nothing is stopped. kUnimplemented: the process has no such
-// type, or a free-threaded build; kFailedPrecondition: there is no instance of it, or objects
-// changed at each reading.
+// do, the last is given with a warning. Nothing is stopped. kNotFound: the process has no such
+// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it, or
+// objects changed at each reading.
 inline constexpr int kMostReadings = 12;
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns);

@@ -1,66 +1,28 @@
 """A process with a PyTorch model, and what is true of it, told by itself: with the real torch, or with stub_torch.
 
-Arguments: "torch", or the layout for stub_torch ("1.13", "2.13").
+Arguments: "torch", or the layout for stub_torch ("1.13", "2.13"), or "later": see import_torch().
 """
 import sys
 import threading
+import time
 
 from protocol import serve
 
-if sys.argv[1] == "torch":
+torch = nn = transformer = None
+
+
+def import_torch(kind):
+    global torch, nn, transformer
+    if kind != "torch":
+        import stub_torch
+        stub_torch.install(kind)
     import torch
-else:
-    import stub_torch
-    torch = stub_torch.install(sys.argv[1])
-nn = torch.nn
+    import transformer
+    nn = torch.nn
 
 
-class Attention(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.num_heads, self.scale, self.name = heads, width ** -0.5, "it's \"q\\k\"\n"
-        self.rope, self.window, self._private, self.big = None, (width, [1, 2.5]), 7, 2 ** 70
-        self.shape_hint = (width,)
-        self.q_proj, self.k_proj = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
-        self.out_proj = nn.Linear(width, width)
-        self.register_buffer("mask", torch.zeros(4, 4))
-        self.register_buffer("nothing", None)
-
-    def forward(self, x):
-        self.k_proj(x)
-        return self.out_proj(self.q_proj(x))
-
-
-class Block(nn.Module):
-    def __init__(self, width, norm, number):
-        super().__init__()
-        self.layer_idx = number
-        self.attn = Attention(width, 2)
-        self.norm, self.shared = norm, norm  # one module with two names
-        self.act, self.drop, self.skip = nn.ReLU(inplace=number == 1), nn.Dropout(0.1), nn.Identity()
-        self.absent = None
-
-    def forward(self, x):
-        return self.skip(self.drop(self.act(self.norm(self.attn(x)))))
-
-
-class Model(nn.Module):
-    def __init__(self, width=8, blocks=3):
-        super().__init__()
-        self.embed = nn.Embedding(11, width)
-        self.layers = nn.ModuleList([Block(width, nn.LayerNorm(width, eps=1e-6), i) for i in range(blocks)])
-        self.vision = nn.Sequential(
-            nn.Conv2d(4, 8, (3, 5), stride=2, padding=(1, 1), groups=2), nn.BatchNorm2d(8), nn.MaxPool2d(2, padding=1),
-            nn.AvgPool2d((2, 2), stride=2), nn.AdaptiveAvgPool2d((3, 3)), nn.Upsample(scale_factor=2),
-            nn.UpsamplingNearest2d(scale_factor=4), nn.ConvTranspose2d(8, 4, 2))
-        self.lm_head = nn.Linear(width, 11, bias=False)
-        self.lm_head.weight = self.embed.weight  # tied
-
-    def forward(self, x):
-        x = self.embed(x)
-        for layer in self.layers:
-            x = layer(x)
-        return self.lm_head(x)
+def tokens():
+    return torch.zeros(2, 5, **({"dtype": torch.long} if hasattr(torch, "long") else {}))
 
 
 def two(value):
@@ -162,7 +124,7 @@ changes = [0]
 
 
 def make(name, *arguments):
-    models[name] = Model(*arguments)
+    models[name] = transformer.Model(*arguments)
     return len(list(models[name].named_modules()))
 
 
@@ -173,7 +135,30 @@ def drop(name):
 
 
 def forward(name):
-    return list(models[name](torch.zeros(2, 5) if sys.argv[1] != "torch" else torch.zeros(2, 5, dtype=torch.long)).size())
+    return list(models[name](tokens()).size())
+
+
+def forwards(name, count):
+    """The median time of each layer, in nanoseconds."""
+    model = models[name]
+    for spent in model._layer_ns:
+        del spent[:]
+    for _ in range(count):
+        model(tokens())
+    return [sorted(spent)[len(spent) // 2] for spent in model._layer_ns]
+
+
+def call_others(count):
+    """Of an object that is no module, and a function: nanoseconds of a call."""
+    thing = Thing(7)
+
+    def each(callee):
+        begin = time.perf_counter_ns()
+        for _ in range(count):
+            callee()
+        return (time.perf_counter_ns() - begin) / count
+
+    return [each(thing), each(lambda: 7)]
 
 
 def truth(name="main", prefix="top"):
@@ -224,6 +209,16 @@ def stop_lying():
     del models["main"].layers[2]._modules["fake"]
 
 
+def call_things(count):
+    for _ in range(count):
+        things[0]()
+        things[0].rest[0]()
+
+
 if __name__ == "__main__":
-    serve({"make": make, "drop": drop, "forward": forward, "truth": truth, "make_things": make_things, "mutate": mutate,
+    if sys.argv[1] != "later":
+        import_torch(sys.argv[1])
+    serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
+           "call_others": call_others,
+           "call_things": call_things, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
            "settle": settle, "lie": lie, "stop_lying": stop_lying, "train": lambda mode: models["main"].train(mode) and None})

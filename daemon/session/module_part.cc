@@ -1,0 +1,410 @@
+#include "daemon/session/module_part.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <unordered_map>
+
+#include "daemon/attach/uprobe_link.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/cpython/sites.h"
+#include "daemon/session/row_counters.h"
+#include "daemon/stats/histogram.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kLongestReadNs = 5'000'000'000;
+constexpr uint64_t kLongestPauseNs = 10'000'000'000;
+
+// `path` and nothing else, as a native pattern has it.
+absl::StatusOr<NativePattern> PatternOf(const std::string& path, uint64_t file_offset) {
+  std::string glob = path;
+  for (char& c : glob) {
+    if (c == '*' || c == '[' || c == ']' || c == '?') c = '?';
+  }
+  SB_ASSIGN_OR_RETURN(Glob compiled, Glob::Compile(glob));
+  return NativePattern{.text = StrCat(path, "+0x", absl::Hex(file_offset)),
+                       .path = std::move(compiled),
+                       .file_offset = file_offset};
+}
+
+absl::Status NotSeen(std::string_view root, std::string_view why) {
+  return absl::UnimplementedError(
+      StrCat("calls of the instances of ", root, " cannot be seen: ", why));
+}
+
+}  // namespace
+
+// ---- Changing the targets ----
+
+// Where calls begin: a place in the interpreter's own text at which rdi is still the object.
+absl::Status ModulePart::FindSite(const ModuleQuery& query) {
+  if (site_) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(const RemoteAddr call, FindModuleCall(memory_, *interpreter_, query));
+  call_ = call;
+  if (!call) return NotSeen(query.root_type, "it has no __call__");
+  const ElfFile& elf = *interpreter_->file->elf;
+  const uint64_t vaddr = call.value - interpreter_->load_bias;
+  if (!elf.IsExecutable(vaddr)) {
+    return NotSeen(query.root_type, StrCat("its __call__ is not the interpreter's (tp_call is ",
+                                           ToString(call), ", outside ", interpreter_->path, ")"));
+  }
+  SB_ASSIGN_OR_RETURN(const uint64_t site, FindArgumentSite(elf, vaddr));
+  SB_ASSIGN_OR_RETURN(const uint64_t file_offset, elf.FileOffset(site));
+  SB_ASSIGN_OR_RETURN(const NativePattern pattern, PatternOf(interpreter_->path, file_offset));
+  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, {&pattern, 1}));
+  if (found.targets.size() != 1) {
+    const absl::Status& refused = found.answers.front().refused;
+    return NotSeen(
+        query.root_type,
+        StrCat("no probe can be placed at ", pattern.text, " (",
+               refused.ok() ? "it is not where the process has it" : refused.message(), ")"));
+  }
+  site_ = std::move(found.targets.front());
+  root_type_ = query.root_type;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
+    std::shared_ptr<const ModuleList> list) const {
+  Resolution found{.list = std::move(list)};
+  absl::StatusOr<ModuleForest> forest =
+      ReadModules(memory_, *interpreter_, found.list->query, MonotonicNs() + kLongestReadNs);
+  // No module is there, or they cannot be read right now: both may pass.
+  if (absl::IsFailedPrecondition(forest.status())) {
+    found.warnings.push_back(StrCat("pid ", process_.pid(), ": ", forest.status().message()));
+    return found;
+  }
+  SB_RETURN_IF_ERROR(forest.status());
+  found.forest = *std::move(forest);
+  return found;
+}
+
+absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
+                                 InterpreterFileCache& files) {
+  if (list->targets.empty()) {
+    next_ = Resolution{.list = std::move(list)};
+    return absl::OkStatus();
+  }
+  if (site_ && list->query.root_type != root_type_) {
+    return absl::FailedPreconditionError(
+        StrCat("the session is about modules that are instances of ", root_type_,
+               ": end it, and attach anew"));
+  }
+  if (!interpreter_) {
+    SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, files));
+  }
+  const std::string who = StrCat("pid ", process_.pid());
+  const absl::Status site = FindSite(list->query);
+  if (absl::IsNotFound(site)) {
+    next_ = Resolution{.list = std::move(list), .warnings = {StrCat(who, ": ", site.message())}};
+    return absl::OkStatus();
+  }
+  if (!site.ok()) return Annotate(site, who);
+  absl::StatusOr<Resolution> found = Look(std::move(list));
+  if (!found.ok()) return Annotate(found.status(), who);
+  next_ = *std::move(found);
+  return absl::OkStatus();
+}
+
+size_t ModulePart::RowOf(const Module& module) {
+  const auto [known, is_new] = row_by_path_.emplace(module.path, rows_.size());
+  if (is_new) {
+    rows_.push_back({.path = module.path,
+                     .type = module.full_type,
+                     .slot = static_cast<uint32_t>(SB_FIRST_MODULE_SLOT + rows_.size())});
+  }
+  return known->second;
+}
+
+// Which modules the targets mean. The first target that takes a module owns it.
+absl::Status ModulePart::PlanRows(Programs& programs) {
+  next_places_.clear();
+  for (const ModuleTree& tree : next_->forest.trees) {
+    for (const Module& module : tree.modules) {
+      Place place{.object = module.object, .type = module.type};
+      for (size_t i = 0; i < next_->list->targets.size(); ++i) {
+        if (next_->list->targets[i].pattern.Matches(module.path, module.base_types))
+          place.targets.push_back(i);
+      }
+      if (place.targets.empty()) continue;
+      if (module.call != call_) {
+        next_->warnings.push_back(StrCat(module.path, " (", module.full_type,
+                                         ") is left out: its calls do not begin where those of the "
+                                         "others do"));
+        continue;
+      }
+      place.row = RowOf(module);
+      next_places_.push_back(std::move(place));
+    }
+  }
+  return programs.ReserveModuleSlots(static_cast<uint32_t>(rows_.size()));
+}
+
+absl::Status ModulePart::OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal) {
+  if (link_ || !site_ || next_->list->targets.empty()) return absl::OkStatus();
+  const NativeSite& site = site_->site;
+  SB_RETURN_IF_ERROR(
+      journal.WillProbe({{site.address, site_->device, site_->inode, site.file_offset}}));
+  const ProgramKind kind = programs.closes_quickly() && UprobeMultiWorks()
+                               ? ProgramKind::kModuleHitMulti
+                               : ProgramKind::kModuleHit;
+  SB_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> links,
+      programs.OpenLinks({{kind, site.probe_path, site.file_offset}}, process_.pid(), keeper));
+  link_ = new_link_ = links.front();
+  SB_ASSIGN_OR_RETURN(const TextState state, LookAtText(process_, memory_, *site_));
+  if (state == TextState::kProbed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("pid ", process_.pid(), ": a probe on ", interpreter_->path,
+             " was accepted but does not show in the running process: the file was replaced or "
+             "copied under it (an overlay file system?); restart the process, then attach"));
+}
+
+absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& journal) {
+  rows_before_ = rows_.size();
+  absl::Status status = PlanRows(programs);
+  if (status.ok()) status = OpenProbe(programs, keeper, journal);
+  if (!status.ok()) Rollback(programs);
+  return status;
+}
+
+void ModulePart::Rollback(Programs& programs) {
+  if (!next_) return;
+  if (new_link_) {
+    programs.CloseLinks({*new_link_});
+    link_.reset();
+  }
+  while (rows_.size() > rows_before_) {
+    row_by_path_.erase(rows_.back().path);
+    rows_.pop_back();
+  }
+  new_link_.reset();
+  next_places_.clear();
+  next_.reset();
+}
+
+std::shared_ptr<const RowInfo> ModulePart::InfoOf(const Row& row,
+                                                  const std::vector<size_t>& targets) const {
+  auto info = std::make_shared<RowInfo>();
+  for (size_t target : targets) info->matches.push_back(first_pattern_ + target);
+  if (!targets.empty()) info->pattern = info->matches.front();
+  info->qualname = row.path;
+  info->qualname_source = "module path";
+  info->module_type = row.type;
+  return info;
+}
+
+void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
+  if (!next_) return;
+  first_pattern_ = rules.targets->patterns().size() + rules.natives->size();
+  list_ = std::move(next_->list);
+  forest_ = std::move(next_->forest);
+  warnings_ = std::move(next_->warnings);
+  places_ = std::move(next_places_);
+  next_.reset();
+  new_link_.reset();
+  for (Row& row : rows_) row.in_force = false;
+  for (const Place& place : places_) {
+    Row& row = rows_[place.row];
+    row.in_force = true;
+    row.info = InfoOf(row, place.targets);
+  }
+  // It keeps its counters, without a pattern.
+  for (Row& row : rows_) {
+    if (!row.in_force) row.info = InfoOf(row, {});
+  }
+  constexpr size_t kMostWarnings = 20;
+  if (forest_.warnings.size() > kMostWarnings) forest_.warnings.resize(kMostWarnings);
+  PublishDoses(rules, programs);
+  TellPrograms(programs);
+}
+
+// All modules are told, so that one that is none of them is known for new. Only what changed: the
+// process may be stopped.
+void ModulePart::TellPrograms(Programs& programs) {
+  if (!site_) return;
+  std::map<uint64_t, sb_module> now;
+  const auto cost_ns = static_cast<uint32_t>(CostNs());
+  for (const ModuleTree& tree : forest_.trees) {
+    for (const Module& module : tree.modules)
+      now[module.object.value] = {module.type.value, SB_NO_SLOT, cost_ns};
+  }
+  for (const Place& place : places_) now[place.object.value].slot = rows_[place.row].slot;
+  std::vector<std::pair<uint64_t, sb_module>> changed;
+  std::vector<uint64_t> gone;
+  for (const auto& [object, module] : now) {
+    const auto told = told_.find(object);
+    if (told == told_.end() || told->second.type != module.type || told->second.slot != module.slot)
+      changed.emplace_back(object, module);
+  }
+  for (const auto& [object, module] : told_) {
+    if (!now.contains(object)) gone.push_back(object);
+  }
+  told_ = std::move(now);
+  const absl::Status set = programs.ChangeModules(changed, gone);
+  if (set.ok()) return;
+  warnings_.push_back(StrCat("some modules are not counted: ", set.message()));
+  Log(LogLevel::kError, "modules", {{"pid", process_.pid()}, {"why", ToStd(set.message())}});
+}
+
+void ModulePart::CloseRetired(Programs& programs) {
+  if (!link_ || !list_->targets.empty()) return;
+  programs.CloseLinks({*link_});
+  link_.reset();
+}
+
+uint64_t ModulePart::CostNs() const {
+  return site_ && !site_->site.emulated ? trap_costs_.stepped_ns : trap_costs_.emulated_ns;
+}
+
+void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) const {
+  for (const Place& place : places_) {
+    const Dose dose = rules.DoseOf(list_->targets[place.targets.front()].overrides);
+    sb_slot& slot = programs.slot(rows_[place.row].slot);
+    slot.delay_ns = DelayInForce(dose.delay_ns, CostNs());
+    slot.every = dose.every;
+  }
+}
+
+// ---- While it runs ----
+
+// Beside the session: a model may have thousands of modules, and threads of the process may wait
+// for this one.
+void ModulePart::LookAgain(bool known_roots) {
+  ModuleQuery query = list_->query;
+  if (known_roots) {
+    for (const ModuleTree& tree : forest_.trees) query.roots.push_back(tree.modules.front().object);
+  }
+  looking_for_roots_ = query.roots.empty();
+  try {
+    looking_ = std::async(std::launch::async, [this, query = std::move(query)] {
+      const sched_param ordinary{};
+      pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
+      Found found{.forest =
+                      ReadModules(memory_, *interpreter_, query, MonotonicNs() + kLongestReadNs)};
+      found.took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+      return found;
+    });
+  } catch (const std::system_error&) {  // no thread to be had: next time, then
+  }
+}
+
+bool ModulePart::IsAsBefore(const ModuleForest& forest) const {
+  const auto same = [](const ModuleTree& a, const ModuleTree& b) {
+    return std::ranges::equal(a.modules, b.modules, [](const Module& one, const Module& other) {
+      return one.object == other.object && one.type == other.type && one.path == other.path;
+    });
+  };
+  return std::ranges::equal(forest.trees, forest_.trees, same);
+}
+
+void ModulePart::AwaitImport(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
+                             Journal& journal) {
+  if (MonotonicNs() < next_look_ns_) return;
+  next_look_ns_ = MonotonicNs() + kLookEveryNs;
+  absl::Status status = FindSite(list_->query);
+  // Half imported, perhaps.
+  if (absl::IsNotFound(status) || absl::IsDataLoss(status)) return;
+  next_ = Resolution{.list = list_};
+  if (status.ok()) status = Stage(programs, keeper, journal);
+  if (status.ok()) return Commit(rules, programs);
+  Rollback(programs);
+  warnings_ = {StrCat("pid ", process_.pid(), ": ", status.message())};
+  next_look_ns_ = MonotonicNs() + kLongestPauseNs;
+}
+
+void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
+                      Journal& journal) {
+  if (list_->targets.empty()) return;
+  if (!site_) return AwaitImport(rules, programs, keeper, journal);
+  if (!looking_.valid()) return LookWhereDue(programs);
+  if (looking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  Found found = looking_.get();
+  const uint64_t now_ns = MonotonicNs();
+  next_look_ns_ = now_ns + std::max(kLookEveryNs, kShareOfLooking * found.took_ns);
+  next_news_ns_ = now_ns + std::max(kLookEveryNs, kShareOfNews * found.took_ns);
+  if (found.forest.ok()) return TakeIn(*std::move(found.forest), rules, programs);
+  // A model that is gone: what is there instead?
+  if (!looking_for_roots_) return LookAgain(false);
+  if (absl::IsFailedPrecondition(found.forest.status())) TakeIn(ModuleForest(), rules, programs);
+}
+
+void ModulePart::LookWhereDue(Programs& programs) {
+  const uint64_t now_ns = MonotonicNs();
+  const uint64_t unknown = programs.unknown_module_calls();
+  const bool has_news = unknown != unknown_calls_;
+  if (now_ns < (has_news ? next_news_ns_ : next_look_ns_)) return;
+  unknown_calls_ = unknown;
+  LookAgain(!has_news);
+}
+
+void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs& programs) {
+  if (IsAsBefore(forest)) return;
+  next_ = Resolution{.list = list_, .forest = std::move(forest)};
+  rows_before_ = rows_.size();
+  if (const absl::Status status = PlanRows(programs); !status.ok()) {
+    Rollback(programs);
+    warnings_ = {StrCat("modules that came later are left out: ", status.message())};
+    return;
+  }
+  Commit(rules, programs);
+}
+
+// ---- What is told ----
+
+std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const {
+  if (!site_) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
+  if (forest_.trees.empty()) return {{"", "there is no module yet"}};
+  const bool by_type = target.pattern.text().starts_with("type:");
+  return {{"", StrCat("none of the ", forest_.modules(), " modules has such a ",
+                      by_type ? "type" : "path", "; sbumpctl modules lists them")}};
+}
+
+void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot& snapshot) const {
+  const size_t first = snapshot.patterns.size();
+  std::vector<OvershootHistogram> overshoot(list_->targets.size());
+  for (const ModuleTarget& target : list_->targets) {
+    const Dose dose = rules.DoseOf(target.overrides);
+    snapshot.patterns.push_back({.pattern = target.text,
+                                 .delay_ns = DelayInForce(dose.delay_ns, CostNs()),
+                                 .every = dose.every});
+  }
+  for (const Row& row : rows_) {
+    if (row.info == nullptr) continue;  // staged
+    const sb_slot& slot = programs.slot(row.slot);
+    snapshot.rows.push_back(row.info);
+    snapshot.counters.push_back(CountersOf(slot));
+    for (size_t pattern : row.info->matches) {
+      ++snapshot.patterns[pattern].rows;
+      snapshot.patterns[pattern].calls += snapshot.counters.back().calls;
+    }
+    if (row.info->pattern == kNoPattern) continue;
+    Accumulate(snapshot.patterns[row.info->pattern].total, snapshot.counters.back());
+    overshoot[row.info->pattern - first].Add(slot.overshoot);
+  }
+  for (size_t i = 0; i < list_->targets.size(); ++i) {
+    PatternCounters& counters = snapshot.patterns[first + i];
+    counters.status = StatusOf(counters.rows, counters.calls);
+    if (counters.rows == 0) counters.near_misses = WhyNone(list_->targets[i]);
+    counters.total.overshoot = overshoot[i].Percentiles();
+    counters.overshoot = std::make_shared<const OvershootHistogram>(overshoot[i]);
+  }
+  snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
+  snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
+                           forest_.warnings.end());
+}
+
+uint32_t ModulePart::CountTextBytesChanged() const {
+  if (!site_) return 0;
+  const absl::StatusOr<TextState> state = LookAtText(process_, memory_, *site_);
+  return !state.ok() || *state == TextState::kProbed || *state == TextState::kChanged ? 1 : 0;
+}
+
+}  // namespace sbump

@@ -1,0 +1,235 @@
+"""Delays per module instance: the layers of a model run the same code, and one of them is slowed."""
+from harness import interpreters
+from harness.case import Case, each_interpreter, each_mechanism, main
+from harness.session import with_numbers
+
+MS = 1_000_000
+BAD_TARGETS, UNSUPPORTED, NO_MATCH, PRECONDITION = 3, 5, 7, 13
+Q_PROJ = r"re:top\.layers\.1\.attn\.q_proj$"
+
+
+def rows(update):
+    return {row["qualname"]: row for row in update["targets"]}
+
+
+class ModuleDelayCase(Case):
+    def model(self, python=None, kind="2.13"):
+        target = self.start_target(python, "models.py", kind)
+        target.ask("make", "main")
+        return target
+
+    def wait_targets(self, session, count):
+        """From now on."""
+        known = len(session.updates)
+        self.eventually(lambda: any(update["patterns"] and update["patterns"][0]["targets"] == count
+                                    for update in session.updates[known:]), 10, "a change of the targets")
+
+    def finish(self, session, target, code=0):
+        last = session.finish()
+        self.assertEqual(session.code, code, session.errors)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+        return last
+
+
+class InstanceTest(ModuleDelayCase):
+    @each_interpreter
+    def test_one_layer_of_three_is_slowed(self, python):
+        target = self.model(python)
+        if python.free_threaded:
+            session = self.start_attach(target, "--module", Q_PROJ)
+            session.child.wait(20)
+            self.assertEqual(session.code, UNSUPPORTED, session.errors)
+            self.assertIn("free-threaded", session.errors)
+            return self.assert_ends_well(target)
+        before = target.ask("forwards", "main", 100)
+        session = self.attach(target, "--module", Q_PROJ, "--delay", "2ms")
+        meanwhile = target.ask("forwards", "main", 50)
+        moved = [now - then for now, then in zip(meanwhile, before)]
+        self.assertGreater(moved[1], 1.9 * MS)
+        self.assertLess(moved[1], 2.6 * MS)
+        self.assertLess(max(moved[0], moved[2]), 0.2 * MS)
+        last = self.finish(session, target)
+        row = rows(last)["top.layers.1.attn.q_proj"]
+        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (50, 50, 100 * MS))
+        self.assertEqual((row["filename"], row["module_type"], row["pid"], row["threads_seen"]),
+                         ("", "torch.nn.modules.linear.Linear", target.pid, 1))
+        [pattern] = last["patterns"]
+        self.assertEqual((pattern["pattern"], pattern["status"], pattern["targets"]), (Q_PROJ, "MATCHED", 1))
+        self.assertEqual(last["times"]["stops"], 0)
+        self.assertFalse(last["inexact"], last)
+        self.assertLess(target.ask("forwards", "main", 50)[1], before[1] + 0.5 * MS)
+        self.assert_ends_well(target)
+
+
+class CountTest(ModuleDelayCase):
+    def test_every_call_of_every_module_is_counted(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top*")
+        target.ask("forwards", "main", 40)
+        last = self.finish(session, target)
+        called = {path: row["calls"] for path, row in rows(last).items()}
+        containers = {"top.layers", "top.vision"} | {"top.vision.%d" % number for number in range(8)}
+        # The last forward is after the end.
+        self.assertEqual(called, {path: 0 if path in containers else 40 for path in called})
+        self.assertEqual(len(called), 40)
+        self.assert_ends_well(target)
+
+    def test_doses_of_their_own_and_the_first_pattern_owns_a_module(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top.layers.0.attn.q_proj @delay=300us @every=2", "--module",
+                              "type:Linear", "--delay", "50us")
+        target.ask("forwards", "main", 20)
+        last = self.finish(session, target)
+        found = rows(last)
+        self.assertEqual((found["top.layers.0.attn.q_proj"]["delayed_calls"],
+                          found["top.layers.0.attn.q_proj"]["requested_delay_ns"]), (10, 10 * 300_000))
+        self.assertEqual(found["top.lm_head"]["requested_delay_ns"], 20 * 50_000)
+        self.assertEqual([(pattern["targets"], pattern["calls"]) for pattern in last["patterns"]], [(1, 20), (10, 180)])  # of the rows that each owns
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_beside_python_and_native_functions(self, python):
+        target = self.model(python)
+        session = self.attach(target, "--module", Q_PROJ, "--target", "*/models.py:forwards", "--native",
+                              "libc.so.6:getppid", "--delay", "100us")
+        target.ask("forwards", "main", 10)
+        found = rows(self.finish(session, target))
+        self.assertEqual((found["top.layers.1.attn.q_proj"]["calls"], found["forwards"]["calls"],
+                          found["getppid"]["calls"]), (10, 1, 0))
+        self.assert_ends_well(target)
+
+    def test_what_is_no_module_is_not_counted_and_costs_little(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top*", "--delay", "1ms")
+        thing_ns, function_ns = target.ask("call_others", 20000)
+        self.assertLess(thing_ns, 50_000)
+        self.assertLess(function_ns, 50_000)
+        last = self.finish(session, target)
+        self.assertEqual(sum(row["calls"] for row in last["targets"]), 0)
+        self.assert_ends_well(target)
+
+    def test_another_tree(self):
+        target = self.start_target(None, "models.py", "2.13")
+        target.ask("make_things")
+        session = self.attach(target, "--module-root", "__main__.Thing", "--module-prefix", "root", "--module", "root*")
+        target.ask("call_things", 7)
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.assertEqual({path: row["calls"] for path, row in rows(last).items()},
+                         {"root": 7, "root.first": 0, "root.first.first": 7, "root.rest.1": 0, "root.by_name.x": 0})
+        self.assert_ends_well(target)
+
+
+class UpdateTest(ModuleDelayCase):
+    def test_a_dose_and_targets_are_changed(self):
+        target = self.model()
+        session = self.attach(target, "--module", Q_PROJ)
+        answer = self.daemon.ctl("update", session.id, "--delay", "1ms", "--format", "json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertGreater(target.ask("forwards", "main", 20)[1], 0.95 * MS)
+        answer = self.daemon.ctl("update", session.id, "--module", "top.layers.2.act")
+        self.assertEqual(answer.code, 0, answer)
+        spent = target.ask("forwards", "main", 20)
+        self.assertGreater(spent[2], 0.95 * MS)
+        self.assertLess(spent[1], 0.5 * MS)
+        answer = self.daemon.ctl("update", session.id, "--module", "top.nothing")
+        self.assertEqual(answer.code, NO_MATCH, answer)
+        self.assertIn("none of the 40 modules has such a path", answer.err)
+        answer = self.daemon.ctl("update", session.id, "--module", "*", "--module-root", "__main__.Thing")
+        self.assert_refused(answer, PRECONDITION, "torch.nn.modules.module.Module")
+        last = self.finish(session, target)
+        self.assertEqual({path: row["calls"] for path, row in rows(last).items()},
+                         {"top.layers.1.attn.q_proj": 20, "top.layers.2.act": 20})
+        self.assert_ends_well(target)
+
+    def test_a_session_without_modules_takes_none(self):
+        target = self.model()
+        session = self.attach(target, "--target", "*/models.py:forwards")
+        answer = self.daemon.ctl("update", session.id, "--module", "top")
+        self.assert_refused(answer, PRECONDITION, "begun without modules")
+        session.finish()
+        self.assert_ends_well(target)
+
+
+class ChangeTest(ModuleDelayCase):
+    def test_a_model_that_comes_later(self):
+        target = self.start_target(None, "models.py", "2.13")
+        session = self.attach(target, "--module", Q_PROJ, "--interval", "100ms")
+        [pattern] = session.wait_active()["patterns"]
+        self.assertEqual(pattern["status"], "NO_MATCH")
+        self.assertIn("there is no module yet", pattern["near_misses"][0]["reason"])
+        target.ask("make", "main")
+        self.wait_targets(session, 1)
+        target.ask("forwards", "main", 5)
+        last = self.finish(session, target)
+        self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 5)
+        self.assert_ends_well(target)
+
+    def test_torch_that_is_imported_later(self):
+        target = self.start_target(None, "models.py", "later")
+        session = self.attach(target, "--module", Q_PROJ, "--interval", "100ms")
+        [pattern] = session.wait_active()["patterns"]
+        self.assertIn("has not imported torch", pattern["near_misses"][0]["reason"])
+        target.ask("import_torch", "1.13")
+        target.ask("make", "main")
+        self.wait_targets(session, 1)
+        target.ask("forwards", "main", 5)
+        last = self.finish(session, target)
+        self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 5)
+        self.assert_ends_well(target)
+
+    def test_a_model_that_is_replaced(self):
+        target = self.model()
+        session = self.attach(target, "--module", Q_PROJ, "--interval", "100ms")
+        target.ask("forwards", "main", 5)
+        target.ask("drop", "main")
+        self.wait_targets(session, 0)
+        target.ask("make", "main", 16, 2)
+        self.wait_targets(session, 1)
+        target.ask("forwards", "main", 7)
+        last = self.finish(session, target)
+        self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 12)
+        self.assert_ends_well(target)
+
+    def test_a_daemon_that_is_killed(self):
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        target = self.model()
+        session = self.attach(target, "--module", "top*", "--delay", "1ms", daemon=daemon)
+        target.send("forwards", "main", 20)
+        session.wait_calls(10)
+        daemon.kill()
+        target.answer()
+        daemon = self.start_daemon(state_dir=state_dir)
+        self.assertLess(max(target.ask("forwards", "main", 20)), 0.5 * MS)
+        self.eventually(lambda: daemon.journals() == [], 10, "the clean-up")
+        self.assert_nothing_left(target, daemon, after_kill=True)
+        self.assert_ends_well(target)
+
+
+class RefusalTest(ModuleDelayCase):
+    def test_bad_targets(self):
+        target = self.model()
+        for text, word in (("re:(", "regular expression"), ("", "empty"), ("top @delay=20ms", "10ms"),
+                           ("top @every=0", "every")):
+            with self.subTest(text=text):
+                answer = self.daemon.ctl("attach", "--pid", target.pid, "--module", text)
+                self.assert_refused(answer, BAD_TARGETS, "--module", word)
+        self.assert_ends_well(target)
+
+    def test_what_is_not_called_by_the_interpreter(self):
+        target = self.model()
+        answer = self.daemon.ctl("attach", "--pid", target.pid, "--module", "*", "--module-root", "protocol.NoSuch",
+                                 "--duration", "1s")
+        self.assertEqual(answer.code, NO_MATCH, answer)
+        self.assertIn("has not imported protocol.NoSuch", answer.err + answer.out)
+        answer = self.daemon.ctl("attach", "--pid", target.pid, "--module", "*", "--module-root", "threading.Thread")
+        self.assert_refused(answer, UNSUPPORTED, target.pid, "threading.Thread", "it has no __call__")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+
+if __name__ == "__main__":
+    main()
