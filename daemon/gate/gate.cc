@@ -173,7 +173,10 @@ Authorise Gate::ReadAuthoriser(const Caller& caller, Action action, uint64_t max
   return [this, caller, action, max_stop_ns](const TargetProcess& process, const std::string&,
                                              const TargetRules&) -> absl::Status {
     SB_ASSIGN_OR_RETURN(const TargetFacts facts, ReadFacts(process));
-    return Allow(caller, {.action = action, .target = &facts, .max_stop_ns = max_stop_ns});
+    SB_RETURN_IF_ERROR(
+        Allow(caller, {.action = action, .target = &facts, .max_stop_ns = max_stop_ns}));
+    if (max_stop_ns == 0) return absl::OkStatus();
+    return Record({.event = std::string(NameOf(action)), .caller = caller, .target = facts});
   };
 }
 

@@ -59,7 +59,8 @@ class Gate {
 
   // Authorises the process of a dry run, and records it.
   Authorise MatchAuthoriser(const Caller& caller, uint64_t max_stop_ns);
-  // Authorises a process that is only read: `action` is doctor's, or that of `modules`.
+  // Authorises a process that is only read: `action` is doctor's, or that of `modules`. Recorded
+  // where the process may be stopped.
   Authorise ReadAuthoriser(const Caller& caller, Action action, uint64_t max_stop_ns = 0);
 
   // A session may begin: `spec` is completed by what the gate wants to know while it runs. The

@@ -38,6 +38,8 @@ ROWS = (
     ("subinterpreters", "subinterpreters_test", ""),
     ("file deleted, replaced, without sections", "replaced_files_test", ""),
     ("native functions beside Python", "native_and_python_test", ""),
+    ("the module tree of a model", "modules_test", ""),
+    ("delays of single modules", "module_delay_test", ""),
     ("beside the process's own tracers", "tools_test", ""),
     ("hostile", "hostile_test", ""),
     ("a detach proof that finds something", "proof_test", ""),
