@@ -30,6 +30,8 @@ TESTS=(
   systemd systemd-container util-linux
   # a GPU's runtime to slow (no GPU needed)
   libamdhip64-5
+  # a real model to look into
+  python3-torch
   # the interpreters of other Debian suites
   debian-archive-keyring mmdebstrap
 )

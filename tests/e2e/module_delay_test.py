@@ -1,39 +1,11 @@
 """Delays per module instance: the layers of a model run the same code, and one of them is slowed."""
-from harness import interpreters
-from harness.case import Case, each_interpreter, each_mechanism, main
-from harness.session import with_numbers
+from harness.case import each_interpreter, each_mechanism, main
+from harness.models import MS, Q_PROJ, ModelCase, rows
 
-MS = 1_000_000
 BAD_TARGETS, UNSUPPORTED, NO_MATCH, PRECONDITION = 3, 5, 7, 13
-Q_PROJ = r"re:top\.layers\.1\.attn\.q_proj$"
 
 
-def rows(update):
-    return {row["qualname"]: row for row in update["targets"]}
-
-
-class ModuleDelayCase(Case):
-    def model(self, python=None, kind="2.13"):
-        target = self.start_target(python, "models.py", kind)
-        target.ask("make", "main")
-        return target
-
-    def wait_targets(self, session, count):
-        """From now on."""
-        known = len(session.updates)
-        self.eventually(lambda: any(update["patterns"] and update["patterns"][0]["targets"] == count
-                                    for update in session.updates[known:]), 10, "a change of the targets")
-
-    def finish(self, session, target, code=0):
-        last = session.finish()
-        self.assertEqual(session.code, code, session.errors)
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(target)
-        self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
-        return last
-
-
-class InstanceTest(ModuleDelayCase):
+class InstanceTest(ModelCase):
     @each_interpreter
     def test_one_layer_of_three_is_slowed(self, python):
         target = self.model(python)
@@ -42,28 +14,12 @@ class InstanceTest(ModuleDelayCase):
             session.child.wait(20)
             self.assertEqual(session.code, UNSUPPORTED, session.errors)
             self.assertIn("free-threaded", session.errors)
-            return self.assert_ends_well(target)
-        before = target.ask("forwards", "main", 100)
-        session = self.attach(target, "--module", Q_PROJ, "--delay", "2ms")
-        meanwhile = target.ask("forwards", "main", 50)
-        moved = [now - then for now, then in zip(meanwhile, before)]
-        self.assertGreater(moved[1], 1.9 * MS)
-        self.assertLess(moved[1], 2.6 * MS)
-        self.assertLess(max(moved[0], moved[2]), 0.2 * MS)
-        last = self.finish(session, target)
-        row = rows(last)["top.layers.1.attn.q_proj"]
-        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (50, 50, 100 * MS))
-        self.assertEqual((row["filename"], row["module_type"], row["pid"], row["threads_seen"]),
-                         ("", "torch.nn.modules.linear.Linear", target.pid, 1))
-        [pattern] = last["patterns"]
-        self.assertEqual((pattern["pattern"], pattern["status"], pattern["targets"]), (Q_PROJ, "MATCHED", 1))
-        self.assertEqual(last["times"]["stops"], 0)
-        self.assertFalse(last["inexact"], last)
-        self.assertLess(target.ask("forwards", "main", 50)[1], before[1] + 0.5 * MS)
+        else:
+            self.check_one_slow_layer(target)
         self.assert_ends_well(target)
 
 
-class CountTest(ModuleDelayCase):
+class CountTest(ModelCase):
     def test_every_call_of_every_module_is_counted(self):
         target = self.model()
         session = self.attach(target, "--module", "top*")
@@ -122,7 +78,7 @@ class CountTest(ModuleDelayCase):
         self.assert_ends_well(target)
 
 
-class UpdateTest(ModuleDelayCase):
+class UpdateTest(ModelCase):
     def test_a_dose_and_targets_are_changed(self):
         target = self.model()
         session = self.attach(target, "--module", Q_PROJ)
@@ -153,7 +109,7 @@ class UpdateTest(ModuleDelayCase):
         self.assert_ends_well(target)
 
 
-class ChangeTest(ModuleDelayCase):
+class ChangeTest(ModelCase):
     def test_a_model_that_comes_later(self):
         target = self.start_target(None, "models.py", "2.13")
         session = self.attach(target, "--module", Q_PROJ, "--interval", "100ms")
@@ -209,7 +165,7 @@ class ChangeTest(ModuleDelayCase):
         self.assert_ends_well(target)
 
 
-class RefusalTest(ModuleDelayCase):
+class RefusalTest(ModelCase):
     def test_bad_targets(self):
         target = self.model()
         for text, word in (("re:(", "regular expression"), ("", "empty"), ("top @delay=20ms", "10ms"),

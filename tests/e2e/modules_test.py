@@ -1,10 +1,10 @@
 """The live module tree of a model: what `modules` tells is what the process itself says, on every interpreter."""
 import json
-import unittest
 
 from harness import interpreters
+from harness.case import each_interpreter, main, on_any_interpreter
 from harness.child import Child
-from harness.case import Case, each_interpreter, main, on_any_interpreter
+from harness.models import ModelCase, told
 
 BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 4, 5, 7, 13
 
@@ -12,47 +12,7 @@ BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 4, 5, 7, 13
 LAYOUTS = ("1.13", "2.13")
 
 
-def dims_of(tensors):
-    return {name: [int(dim) for dim in tensor["dims"]] for name, tensor in tensors.items()}
-
-
-def told(module):
-    """The module in the words of models.py."""
-    return {"path": module["path"], "type": module["type"], "training": module.get("training"),
-            "qualified_type": module["qualified_type"], "parameters": dims_of(module["parameters"]),
-            "buffers": dims_of(module["buffers"]), "static_params_text": module["static_params_text"],
-            "static_params": module["static_params"], "aliases": module["aliases"]}
-
-
-class ModulesCase(Case):
-    def model(self, python, kind, *arguments):
-        target = self.start_target(python, "models.py", kind)
-        target.ask("make", "main", *arguments)
-        return target
-
-    def modules(self, target, *arguments):
-        answer = self.daemon.ctl("modules", "--pid", target.pid, "--format", "json", *arguments)
-        self.assertEqual(answer.code, 0, answer)
-        self.assertEqual(answer.out.count("\n"), 1, answer)
-        return json.loads(answer.out)
-
-    def paths(self, target, *arguments):
-        return [module["path"] for module in self.modules(target, *arguments)["modules"]]
-
-    def assert_told_truly(self, target, reply, name="main", prefix="top"):
-        truth = target.ask("truth", name, prefix)
-        self.assertEqual([module["path"] for module in reply["modules"]], [module["path"] for module in truth])
-        for module, true in zip(reply["modules"], truth):
-            self.assertEqual(told(module), true)
-        for module in reply["modules"]:
-            for tensor in (*module["parameters"].values(), *module["buffers"].values()):
-                self.assertTrue(tensor["known"], module)
-                self.assertEqual(tensor["device"], "cpu")
-            order = sorted(module["parameters"], key=lambda one: module["parameters"][one]["index"])
-            self.assertEqual(order, list(truth[reply["modules"].index(module)]["parameters"]))
-
-
-class TreeTest(ModulesCase):
+class TreeTest(ModelCase):
     @each_interpreter
     def test_the_tree_is_the_process_s_own(self, python):
         if python.free_threaded:
@@ -75,7 +35,7 @@ class TreeTest(ModulesCase):
                 self.assert_ends_well(target)
 
 
-class SelectionTest(ModulesCase):
+class SelectionTest(ModelCase):
     def setUp(self):
         super().setUp()
         self.target = self.model(interpreters.any_supported(), "2.13")
@@ -156,7 +116,7 @@ class SelectionTest(ModulesCase):
         self.assertEqual(reply["modules"][2]["aliases"], ["root.rest.0"])
 
 
-class ChangeTest(ModulesCase):
+class ChangeTest(ModelCase):
     def test_a_model_that_was_deleted_is_gone_and_one_at_its_place_is_itself(self):
         target = self.model(interpreters.any_supported(), "2.13", 8, 2)
         for width in (8, 16, 8):
@@ -165,7 +125,7 @@ class ChangeTest(ModulesCase):
             self.assert_refused(answer, PRECONDITION, target.pid, "no instance of torch.nn.modules.module.Module")
             target.ask("make", "main", width, 2)
             self.assert_told_truly(target, self.modules(target))
-        target.ask("train", False)
+        target.ask("set_training", False)
         self.assert_told_truly(target, self.modules(target))
         self.assert_ends_well(target)
 

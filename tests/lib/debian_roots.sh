@@ -1,11 +1,12 @@
 #!/bin/bash
 # Makes small roots with the interpreters of other Debian suites, and a launcher for each.
 #
-#   tests/lib/debian_roots.sh LIST
+#   tests/lib/debian_roots.sh LIST [--torch]
 #
 # Writes the launchers to the file LIST, one a line. A launcher is called like the interpreter: it runs it in
 # a mount namespace and a root of its own, in which the rest of the machine's files are where they are
 # outside. What cannot be made (no mirror, no rights) is left out, and a line `skipped WHAT: WHY` says so.
+# --torch: instead roots with PyTorch, too, where the suite has it: 1 GB each.
 #
 # Roots are kept in $SBUMP_TEST_ROOTS (~/.cache/sbump-test-roots); remove a folder there to have it made anew.
 set -euo pipefail
@@ -16,6 +17,9 @@ source "$REPO/tests/lib/mirror.sh"
 
 # Python, and the suites that may have it, best first: sid and forky move on.
 WANTED=("3.9 bullseye" "3.13 trixie" "3.14 sid forky" "3.15 sid forky")
+WANTED_WITH_TORCH=("3.13 trixie" "3.14 sid forky")
+# Where Debian's alternatives would lead, in a root in which no package was configured.
+LIBRARIES=/usr/lib/x86_64-linux-gnu/blas:/usr/lib/x86_64-linux-gnu/lapack
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 ROOTS=${SBUMP_TEST_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/sbump-test-roots}
 
@@ -24,16 +28,18 @@ make_root() {
   local version=$1 suite=$2 dir=$3
   local -a usr_merge=(--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr)
   [[ $suite != bullseye ]] || usr_merge=()
-  timeout 300 mmdebstrap --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
+  timeout 900 mmdebstrap --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
-    --aptopt='Acquire::Retries "3"' \
-    --include="python$version-minimal,libpython$version,libpython$version-stdlib" \
+    --aptopt='Acquire::Retries "3"' --aptopt='APT::Install-Recommends "false"' \
+    --include="python$version-minimal,libpython$version,libpython$version-stdlib${with_torch:+,python3-torch}" \
     "$suite" "$dir" "deb $(mirror) $suite main"
 }
 
 # runs VERSION DIR. Roots that were made before they had the library are made anew.
 runs() {
-  [[ $(chroot "$2" "/usr/bin/python$1" -c 'print(6 * 7)' 2>/dev/null) == 42 ]] &&
+  local ask="print(6 * 7)"
+  [[ -z $with_torch ]] || ask="import torch; $ask"
+  [[ $(LD_LIBRARY_PATH=$LIBRARIES chroot "$2" "/usr/bin/python$1" -c "$ask" 2>/dev/null) == 42 ]] &&
     compgen -G "$2/usr/lib/*/libpython$1.so.1.0" >/dev/null
 }
 
@@ -41,7 +47,7 @@ runs() {
 put_launcher() {
   cat >"$3" <<LAUNCHER
 #!/bin/bash
-export SBUMP_TEST_ROOT=$2
+export SBUMP_TEST_ROOT=$2 ${with_torch:+LD_LIBRARY_PATH=$LIBRARIES}
 exec unshare --mount --propagation private /bin/bash -c '
   for dir in /*; do
     case \$dir in /bin | /etc | /lib* | /sbin | /usr | /var) continue ;; esac
@@ -59,8 +65,8 @@ provide() {
   local version=$1 suite dir log
   shift
   for suite in "$@"; do
-    dir=$ROOTS/$suite-$version
-    log=$ROOTS/$suite-$version.log
+    dir=$ROOTS/$suite-$version${with_torch:+-torch}
+    log=$dir.log
     # A root that was left half made has no launcher.
     if [[ ! -x $dir.python$version ]] || ! runs "$version" "$dir"; then
       rm -rf "$dir" "$dir.python$version"
@@ -75,7 +81,12 @@ provide() {
   return 1
 }
 
-list=${1:?usage: debian_roots.sh LIST}
+list=${1:?usage: debian_roots.sh LIST [--torch]}
+with_torch=
+if [[ ${2:-} == --torch ]]; then
+  with_torch=yes
+  WANTED=("${WANTED_WITH_TORCH[@]}")
+fi
 : >"$list"
 if [[ $(id -u) != 0 ]]; then
   echo "skipped interpreters of other Debian suites: a root of their own needs root's rights"

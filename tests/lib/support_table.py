@@ -40,6 +40,7 @@ ROWS = (
     ("native functions beside Python", "native_and_python_test", ""),
     ("the module tree of a model", "modules_test", ""),
     ("delays of single modules", "module_delay_test", ""),
+    ("both with Debian's torch", "torch_test", ""),
     ("beside the process's own tracers", "tools_test", ""),
     ("hostile", "hostile_test", ""),
     ("a detach proof that finds something", "proof_test", ""),

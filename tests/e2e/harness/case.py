@@ -31,6 +31,11 @@ def each_with_monitoring(method):
     return method
 
 
+def each_with_torch(method):
+    method.pythons = interpreters.with_torch
+    return method
+
+
 def each_free_threaded(method):
     method.pythons = lambda: [python for python in interpreters.supported() if python.free_threaded]
     return method
@@ -191,7 +196,7 @@ class Case(unittest.TestCase):
         """By the process and the kernel, without the daemon's word for it."""
         daemon = daemon or self.daemon
         pid = getattr(target, "pid", target)
-        self.assertEqual(traces.changed_text(pid), [])
+        self.assertEqual(traces.changed_text(pid), getattr(target, "own_text", []))
         self.assertEqual(traces.trouble_of_threads(pid), [])
         # One that a killed daemon left is no lock any more.
         self.assertEqual(traces.held_locks(pid) if after_kill else traces.locks(pid), [])

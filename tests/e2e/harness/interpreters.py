@@ -82,6 +82,18 @@ def supported():
 
 
 @functools.lru_cache(maxsize=None)
+def with_torch():
+    """Those that can import torch: of SBUMP_TORCH_PYTHONS (paths joined by `:`) where that is set, else of the supported."""
+    named = os.environ.get("SBUMP_TORCH_PYTHONS")
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = [Python(one.path, one.version, one.build, one.elf) for one in
+                 map(interpreters.Interpreter, named.split(":"))] if named else supported()
+    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    return [one for one in found if not one.free_threaded and
+            subprocess.run([one.path, "-c", ask], stderr=subprocess.DEVNULL, timeout=20).returncode == 0]
+
+
+@functools.lru_cache(maxsize=None)
 def unsupported():
     """CPythons that sbump refuses, Python 2 beside the others of a version manager included."""
     refused = [Python(one.path, one.version, one.build) for one in _found()

@@ -215,10 +215,40 @@ def call_things(count):
         things[0].rest[0]()
 
 
+def train(seed, steps):
+    """Losses, and what is left of the gradients and weights, to the last bit. The real torch alone."""
+    import hashlib
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    model = models["main"]
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x, y = torch.randint(0, 11, (4, 6)), torch.randint(0, 11, (4, 6))
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.item()).hex())
+    seen = hashlib.sha256()
+    for parameter in model.parameters():
+        for one in (parameter, parameter.grad):
+            if one is not None:
+                seen.update(one.detach().contiguous().numpy().tobytes())
+    return [losses, seen.hexdigest()]
+
+
+def script(name):
+    """A model of the same size, as TorchScript."""
+    models[name] = torch.jit.trace(nn.Sequential(nn.Linear(3, 3), nn.ReLU()), torch.zeros(1, 3))
+
+
 if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
            "call_others": call_others,
-           "call_things": call_things, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
-           "settle": settle, "lie": lie, "stop_lying": stop_lying, "train": lambda mode: models["main"].train(mode) and None})
+           "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
+           "settle": settle, "lie": lie, "stop_lying": stop_lying, "set_training": lambda mode: models["main"].train(mode) and None})
