@@ -19,7 +19,7 @@ struct Table {
 absl::StatusOr<Table> ReadTable(const MemoryReader& memory, const Layout& layout, RemoteAddr keys) {
   if (layout.dict.keys_size != kAbsent) {
     SB_ASSIGN_OR_RETURN(int64_t size, memory.ReadValue<int64_t>(keys + layout.dict.keys_size));
-    if (size < 1 || size > kMaxDictSize || (size & (size - 1)) != 0) {
+    if ((size < 8 && size != 1) || size > kMaxDictSize || (size & (size - 1)) != 0) {
       return absl::DataLossError(StrCat("a dict has a table of ", size, " entries"));
     }
     // An empty dict's table is said to be of one entry, and has eight indices (Objects/dictobject.c,

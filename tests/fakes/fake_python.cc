@@ -275,6 +275,8 @@ RemoteAddr FakePython::NewDict(const Items& items, DictShape shape) {
   const RemoteAddr dict = Allocate(64);
   memory_.Put(dict + kObType, interpreter_.dict_type);
   memory_.Put(dict + kDictKeys, PutKeys(items, shape));
+  memory_.Put(dict + kDictUsed, static_cast<int64_t>(std::ranges::count_if(
+                                    items, [](const auto& item) { return bool{item.second}; })));
   return dict;
 }
 

@@ -1,0 +1,129 @@
+#include "daemon/torch/tensor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/torch/fake_torch.h"
+
+namespace sbump {
+namespace {
+
+using testing::ElementsAre;
+
+class PlacesTest : public testing::TestWithParam<FakeTensorPlaces> {
+ protected:
+  FakeTorch torch{13, GetParam()};
+
+  absl::StatusOr<TensorLayout> Calibrate(const std::vector<TensorSample>& samples) {
+    return CalibrateTensors(torch.memory(), samples);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Torch, PlacesTest, testing::Values(kTorch113, kTorch26, kTorch214));
+
+TEST_P(PlacesTest, EachIsFound) {
+  const RemoteAddr weight = torch.NewTensor({.dims = {7, 5}});
+  const RemoteAddr bias = torch.NewTensor({.dims = {7}});
+  const auto layout = Calibrate({{weight, std::nullopt}, {bias, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->impl, GetParam().impl);
+  EXPECT_EQ(layout->sizes, GetParam().sizes);
+  EXPECT_EQ(layout->storage, GetParam().storage);
+  const Tensor tensor = *ReadTensor(torch.memory(), *layout, weight);
+  EXPECT_THAT(tensor.dims, ElementsAre(7, 5));
+  EXPECT_EQ(tensor.dtype, "float32");
+  EXPECT_EQ(tensor.device, "cpu");
+  EXPECT_EQ(tensor.impl, torch.ImplOf(weight));
+  EXPECT_EQ(tensor.storage, torch.StorageOf(weight));
+}
+
+TEST_P(PlacesTest, ManyDimsAndNone) {
+  const RemoteAddr flat = torch.NewTensor({.dims = {}});
+  const RemoteAddr deep = torch.NewTensor({.dims = {2, 1, 3, 1, 2, 1, 4}});
+  const auto layout = Calibrate({{flat, std::nullopt}, {deep, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_THAT(ReadTensor(torch.memory(), *layout, deep)->dims, ElementsAre(2, 1, 3, 1, 2, 1, 4));
+  EXPECT_THAT(ReadTensor(torch.memory(), *layout, flat)->dims, ElementsAre());
+}
+
+TEST_P(PlacesTest, DevicesAndTypes) {
+  const RemoteAddr cpu = torch.NewTensor({.dims = {3}});
+  const RemoteAddr gpu =
+      torch.NewTensor({.dims = {3}, .dtype = 15, .device = 1, .device_index = 0});
+  const RemoteAddr odd = torch.NewTensor({.dims = {3}, .dtype = 999});
+  const auto layout = Calibrate({{cpu, std::nullopt}, {gpu, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, gpu)->device, "cuda:0");
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, gpu)->dtype, "bfloat16");
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, odd)->dtype, "");
+}
+
+TEST_P(PlacesTest, AViewHasTheStorageOfItsBase) {
+  const RemoteAddr base = torch.NewTensor({.dims = {8, 8}});
+  const RemoteAddr view = torch.NewTensor({.dims = {4}, .storage = torch.StorageOf(base)});
+  const auto layout = Calibrate({{base, std::nullopt}, {view, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, view)->storage, torch.StorageOf(base));
+}
+
+class TensorTest : public testing::Test {
+ protected:
+  FakeTorch torch{13};
+  FakeMemory& memory = torch.memory();
+
+  absl::Status StatusOf(const std::vector<TensorSample>& samples) {
+    return CalibrateTensors(memory, samples).status();
+  }
+};
+
+TEST_F(TensorTest, ScalarsAloneTellNoPlaceFromAnother) {
+  const RemoteAddr scalar = torch.NewTensor({.dims = {}});
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf({{scalar, std::nullopt}})));
+}
+
+TEST_F(TensorTest, TwoPlacesThatFitAreNoAnswer) {
+  const RemoteAddr tensor = torch.NewTensor({.dims = {7, 5}});
+  const RemoteAddr twin = torch.NewTensor({.dims = {7, 5}});
+  memory.Put(tensor + 16, torch.ImplOf(twin));
+  EXPECT_TRUE(absl::IsFailedPrecondition(StatusOf({{tensor, std::nullopt}})));
+  // What a module says of its weight decides.
+  const RemoteAddr other = torch.NewTensor({.dims = {5, 7}});
+  memory.Put(tensor + 16, torch.ImplOf(other));
+  EXPECT_TRUE(StatusOf({{tensor, std::vector<int64_t>{7, 5}}}).ok());
+}
+
+TEST_F(TensorTest, OneParameterThatFitsNowhereSpoilsAll) {
+  const RemoteAddr good = torch.NewTensor({.dims = {7, 5}});
+  const RemoteAddr bad = torch.NewTensor({.dims = {7, 5}});
+  memory.Put(torch.ImplOf(bad) + kTorch113.sizes + 96, int64_t{36});
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf({{good, std::nullopt}, {bad, std::nullopt}})));
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf({{good, std::vector<int64_t>{5, 7}}})));
+}
+
+TEST_F(TensorTest, AStorageThatIsTooSmallIsNone) {
+  const RemoteAddr tensor = torch.NewTensor({.dims = {7, 5}});
+  memory.Put(torch.StorageOf(tensor) + kTorch113.storage + 32, int64_t{139});
+  const auto layout = CalibrateTensors(memory, {{tensor, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->storage, -1);
+  EXPECT_FALSE(ReadTensor(memory, *layout, tensor)->storage);
+}
+
+TEST_F(TensorTest, SizesThatLieAreRefused) {
+  const RemoteAddr good = torch.NewTensor({.dims = {7, 5}});
+  const TensorLayout layout = *CalibrateTensors(memory, {{good, std::nullopt}});
+  const RemoteAddr sizes = torch.ImplOf(good) + layout.sizes;
+  for (int64_t count : {int64_t{-1}, int64_t{65}, int64_t{1} << 40}) {
+    memory.Put(sizes, count);
+    EXPECT_TRUE(absl::IsDataLoss(ReadTensor(memory, layout, good).status())) << count;
+  }
+  memory.Put(sizes, int64_t{2});
+  for (int64_t dim : {int64_t{-7}, int64_t{1} << 62}) {  // 2^62 * 5 is no number
+    memory.Put(sizes + 8, dim);
+    EXPECT_TRUE(absl::IsDataLoss(ReadTensor(memory, layout, good).status())) << dim;
+  }
+  memory.Put(good + layout.impl, RemoteAddr{8});
+  EXPECT_TRUE(absl::IsDataLoss(ReadTensor(memory, layout, good).status()));
+}
+
+}  // namespace
+}  // namespace sbump
