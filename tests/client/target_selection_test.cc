@@ -44,7 +44,10 @@ TEST_F(TargetSelection, FlagsComeBeforeTheFile) {
 
 TEST_F(TargetSelection, TellsEveryMistakeAtOnce) {
   const std::string file = Write("bad\nx:y\n:z\n*:q @delay=11ms\n");
-  const std::string text = Mistakes({file, {"nope"}, {"no"}, false, {}, kLongestSpinNs});
+  const std::string text = Mistakes({.targets_file = file,
+                                     .targets = {"nope"},
+                                     .excludes = {"no"},
+                                     .longest_delay_ns = kLongestSpinNs});
   EXPECT_THAT(text, HasSubstr("--target \"nope\": "));
   EXPECT_THAT(text, HasSubstr(file + ":1: \"bad\": "));
   EXPECT_THAT(text, HasSubstr(file + ":3: \":z\": "));

@@ -39,7 +39,7 @@ make_root() {
 runs() {
   local ask="print(6 * 7)"
   [[ -z $with_torch ]] || ask="import torch; $ask"
-  [[ $(LD_LIBRARY_PATH=$LIBRARIES chroot "$2" "/usr/bin/python$1" -c "$ask" 2>/dev/null) == 42 ]] &&
+  [[ $(LD_LIBRARY_PATH=$LIBRARIES chroot "$2" "/usr/bin/python$1" -c "$ask" 2>/dev/null | tail -n 1) == 42 ]] &&
     compgen -G "$2/usr/lib/*/libpython$1.so.1.0" >/dev/null
 }
 

@@ -36,7 +36,11 @@ class Service : public NobodyMay {
 class ServersTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto servers = RpcServers::Start([] { return std::make_unique<Service>(); });
+    auto servers = RpcServers::Start([] {
+      RpcServers::Services services;
+      services.push_back(std::make_unique<Service>());
+      return services;
+    });
     ASSERT_TRUE(servers.ok()) << servers.status();
     servers_ = *std::move(servers);
   }

@@ -46,6 +46,35 @@ TEST(ToSpecTest, WhatIsNotGivenHasADefault) {
   EXPECT_EQ(spec->client_name, "an unnamed client");
 }
 
+TEST(ToSpecTest, Modules) {
+  v1::AttachRequest request;
+  request.set_pid(42);
+  v1::TargetSelection& selection = *request.mutable_selection();
+  selection.add_modules()->set_pattern("top.layers.3.* @delay=20us");
+  v1::ModuleTarget& other = *selection.add_modules();
+  other.set_pattern("type:Linear @delay=20us");
+  other.set_delay_ns(7);
+  selection.set_module_root("app.Stage");
+  selection.set_module_prefix("");
+  const auto spec = ToSpec(request);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const ModuleList& modules = *spec->rules.modules;
+  ASSERT_EQ(modules.targets.size(), 2u);
+  EXPECT_EQ(spec->rules.DoseOf(modules.targets[0].overrides).delay_ns, 20'000u);
+  EXPECT_EQ(spec->rules.DoseOf(modules.targets[1].overrides).delay_ns, 7u);
+  EXPECT_EQ(modules.query.root_type, "app.Stage");
+  EXPECT_EQ(modules.query.prefix, "");
+  EXPECT_FALSE(spec->rules.TakesPython());
+  ExpectRefused([](auto& r) { r.mutable_selection()->add_modules()->set_pattern("re:("); }, "re:(");
+  ExpectRefused(
+      [](auto& r) {
+        v1::ModuleTarget& target = *r.mutable_selection()->add_modules();
+        target.set_pattern("top");
+        target.set_delay_ns(20'000'000);
+      },
+      "10ms");
+}
+
 TEST(ToSpecTest, WhatIsGivenIsTaken) {
   v1::AttachRequest request = Request();
   request.set_delay_ns(10'000'000);

@@ -7,13 +7,15 @@
 
 #include "daemon/base/str_cat.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
 namespace {
 
 namespace pb = google::protobuf;
 
-const pb::FileDescriptor& Contract() { return *v1::SessionUpdate::descriptor()->file(); }
+const pb::FileDescriptor* const kFiles[] = {v1::SessionUpdate::descriptor()->file(),
+                                            v1::Module::descriptor()->file()};
 
 std::string TypeOf(const pb::FieldDescriptor& field) {
   const std::string repeated = field.is_repeated() ? "repeated " : "";
@@ -33,24 +35,27 @@ void Describe(const pb::Descriptor& message, const std::string& scope, std::stri
     Describe(*message.nested_type(i), name + ".", text);
 }
 
-std::string DescribeAll() {
-  std::string text = "\n";
-  for (int i = 0; i < Contract().message_type_count(); ++i)
-    Describe(*Contract().message_type(i), "", text);
-  for (int i = 0; i < Contract().enum_type_count(); ++i) {
-    const pb::EnumDescriptor& type = *Contract().enum_type(i);
+void DescribeFile(const pb::FileDescriptor& file, std::string& text) {
+  for (int i = 0; i < file.message_type_count(); ++i) Describe(*file.message_type(i), "", text);
+  for (int i = 0; i < file.enum_type_count(); ++i) {
+    const pb::EnumDescriptor& type = *file.enum_type(i);
     for (int j = 0; j < type.value_count(); ++j) {
       text += StrCat(type.name(), " ", type.value(j)->name(), " = ", type.value(j)->number(), "\n");
     }
   }
-  for (int i = 0; i < Contract().service_count(); ++i) {
-    for (int j = 0; j < Contract().service(i)->method_count(); ++j) {
-      const pb::MethodDescriptor& method = *Contract().service(i)->method(j);
+  for (int i = 0; i < file.service_count(); ++i) {
+    for (int j = 0; j < file.service(i)->method_count(); ++j) {
+      const pb::MethodDescriptor& method = *file.service(i)->method(j);
       text +=
           StrCat("rpc ", method.name(), " ", method.input_type()->name(), " ",
                  method.server_streaming() ? "stream " : "", method.output_type()->name(), "\n");
     }
   }
+}
+
+std::string DescribeAll() {
+  std::string text = "\n";
+  for (const pb::FileDescriptor* file : kFiles) DescribeFile(*file, text);
   return text;
 }
 
@@ -66,12 +71,14 @@ TEST(WireContractTest, WhatWasPromisedIsStillThere) {
 }
 
 TEST(WireContractTest, EveryNumberSaysItsUnitOrIsACount) {
-  for (int i = 0; i < Contract().message_type_count(); ++i) {
-    const pb::Descriptor& message = *Contract().message_type(i);
-    for (int j = 0; j < message.field_count(); ++j) {
-      const std::string& name = message.field(j)->name();
-      for (const char* vague : {"_us", "_ms", "_sec", "_seconds", "_time", "timestamp"})
-        EXPECT_FALSE(std::string_view(name).ends_with(vague)) << message.name() << "." << name;
+  for (const pb::FileDescriptor* file : kFiles) {
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      const pb::Descriptor& message = *file->message_type(i);
+      for (int j = 0; j < message.field_count(); ++j) {
+        const std::string& name = message.field(j)->name();
+        for (const char* vague : {"_us", "_ms", "_sec", "_seconds", "_time", "timestamp"})
+          EXPECT_FALSE(std::string_view(name).ends_with(vague)) << message.name() << "." << name;
+      }
     }
   }
 }

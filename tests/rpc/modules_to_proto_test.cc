@@ -1,0 +1,144 @@
+#include "daemon/rpc/modules_to_proto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "daemon/rpc/pieces.h"
+
+namespace sbump {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::ListModulesRequest Request() {
+  v1::ListModulesRequest request;
+  request.set_pid(7);
+  return request;
+}
+
+void ExpectRefused(const std::function<void(v1::ListModulesRequest&)>& change,
+                   const std::string& words) {
+  v1::ListModulesRequest request = Request();
+  change(request);
+  const absl::Status status = ToSpec(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << words << ": " << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+}
+
+ModulesResult ResultOf(std::vector<Module> modules) {
+  ModulesResult result;
+  result.forest.trees.push_back({std::move(modules)});
+  return result;
+}
+
+TEST(ModulesSpecTest, DefaultsAndWhatIsGiven) {
+  const ModulesSpec plain = *ToSpec(Request());
+  EXPECT_EQ(plain.query.root_type, ModuleQuery::kTorchModule);
+  EXPECT_EQ(plain.query.prefix, "top");
+  EXPECT_TRUE(plain.default_skip_types);
+  EXPECT_EQ(plain.max_stop_ns, 0u);
+  v1::ListModulesRequest request = Request();
+  request.set_root("app.Stage");
+  request.set_prefix("");
+  request.add_patterns("re:top");
+  request.add_skip_types("ReLU");
+  request.set_no_default_skip_types(true);
+  request.set_max_stop_ns(5);
+  const ModulesSpec spec = *ToSpec(request);
+  EXPECT_EQ(spec.query.root_type, "app.Stage");
+  EXPECT_EQ(spec.query.prefix, "");
+  EXPECT_EQ(spec.patterns.size(), 1u);
+  EXPECT_FALSE(spec.default_skip_types);
+  EXPECT_EQ(spec.max_stop_ns, 5u);
+}
+
+TEST(ModulesSpecTest, Mistakes) {
+  ExpectRefused([](auto& r) { r.set_pid(0); }, "pid");
+  ExpectRefused([](auto& r) { r.add_patterns("re:("); }, "re:(");
+  ExpectRefused([](auto& r) { r.add_skip_types(""); }, "skip_types");
+  ExpectRefused([](auto& r) { r.set_root(std::string(4097, 'a')); }, "4096");
+  ExpectRefused([](auto& r) { r.set_max_stop_ns(10'000'000'001); }, "10 s");
+  ExpectRefused(
+      [](auto& r) {
+        for (int i = 0; i <= 1000; ++i) r.add_patterns("a");
+      },
+      "1,000");
+}
+
+TEST(ModulesReplyTest, AModuleInFull) {
+  Module module{
+      .path = "top.fc",
+      .type_name = "Linear",
+      .full_type = "torch.nn.modules.linear.Linear",
+      .base_types = {"torch.nn.modules.linear.Linear"},
+      .training = false,
+      .parameters = {{.name = "weight", .tensor = Tensor{.dims = {7, 5}, .dtype = "float32"}},
+                     {.name = "bias"}},
+      .static_params = {{"in_features", IntValue(5)}},
+      .attributes = {{"in_features", IntValue(5)},
+                     {"size", {.kind = Value::Kind::kTuple, .items = {IntValue(1), Value{}}}}},
+      .aliases = {"top.other"}};
+  const auto replies = ToReplies(ResultOf({module}), {});
+  ASSERT_EQ(replies.size(), 1u);
+  const v1::Module& told = replies[0].modules(0);
+  EXPECT_EQ(told.path(), "top.fc");
+  EXPECT_TRUE(told.has_training());
+  EXPECT_FALSE(told.training());
+  EXPECT_THAT(told.parameters().at("weight").dims(), ElementsAre(7, 5));
+  EXPECT_TRUE(told.parameters().at("weight").known());
+  EXPECT_FALSE(told.parameters().at("bias").known());
+  EXPECT_EQ(told.parameters().at("bias").index(), 1u);
+  EXPECT_EQ(told.static_params().fields().at("in_features").number_value(), 5);
+  const auto& size = told.static_params().fields().at("size").list_value();
+  ASSERT_EQ(size.values_size(), 2);
+  EXPECT_TRUE(size.values(1).has_null_value());
+  EXPECT_EQ(told.static_params_text(), "{'in_features': 5}");
+  EXPECT_THAT(told.aliases(), ElementsAre("top.other"));
+}
+
+TEST(ModulesReplyTest, PatternsChooseAndTypesAreSkipped) {
+  const auto module = [](std::string path, std::vector<std::string> types) {
+    return Module{.path = std::move(path), .base_types = std::move(types)};
+  };
+  const ModulesResult result = ResultOf({module("top", {"app.Model"}),
+                                         module("top.drop", {"torch.nn.modules.dropout.Dropout"}),
+                                         module("top.mine", {"app.Mine", "app.Base"})});
+  ModulesSpec spec;
+  spec.patterns.push_back(*ModulePattern::Compile("top.*"));
+  spec.skip_types.push_back(*Glob::Compile("Base"));
+  const v1::ListModulesReply reply = ToReplies(result, spec)[0];
+  ASSERT_EQ(reply.modules_size(), 2);
+  EXPECT_TRUE(reply.modules(0).skipped());
+  EXPECT_TRUE(reply.modules(1).skipped());
+  EXPECT_EQ(reply.modules_seen(), 3u);
+  spec.skip_types.clear();
+  spec.default_skip_types = false;
+  EXPECT_FALSE(ToReplies(result, spec)[0].modules(0).skipped());
+}
+
+TEST(ModulesReplyTest, AManyModuledModelComesInPieces) {
+  std::vector<Module> modules(3000, Module{.path = std::string(1000, 'p')});
+  const auto replies = ToReplies(ResultOf(std::move(modules)), {});
+  ASSERT_GT(replies.size(), 2u);
+  int told = 0;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    EXPECT_EQ(replies[i].more(), i + 1 < replies.size());
+    EXPECT_LT(replies[i].ByteSizeLong(), 2 * kBytesPerMessage);
+    told += replies[i].modules_size();
+  }
+  EXPECT_EQ(told, 3000);
+}
+
+TEST(ModulesReplyTest, ManyWarningsAreCounted) {
+  ModulesResult result = ResultOf({});
+  result.forest.warnings.assign(150, "one module has two names");
+  const v1::ListModulesReply reply = ToReplies(result, {})[0];
+  EXPECT_EQ(reply.warnings_size(), 101);
+  EXPECT_EQ(reply.warnings(100), "and 50 more");
+}
+
+}  // namespace
+}  // namespace sbump
