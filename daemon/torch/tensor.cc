@@ -140,7 +140,7 @@ int64_t SpareBytes(const MemoryReader& memory, int32_t offset, const Raw& raw) {
   const absl::StatusOr<int64_t> size =
       memory.ReadValue<int64_t>(*storage + offset + kStorageSizeBytes);
   constexpr int64_t kLargest = int64_t{1} << 46;
-  return size.ok() && *size < kLargest ? *size - *extent : -1;
+  return size.ok() && *size >= 0 && *size < kLargest ? *size - *extent : -1;
 }
 
 // Each tensor lies in its storage, and some fill theirs.

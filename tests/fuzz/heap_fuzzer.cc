@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/cpython/heap_walk.h"
 #include "tests/fakes/fake_python.h"
+#include "tests/fuzz/damage.h"
 #include "tests/fuzz/require.h"
 
 namespace sbump {
@@ -30,29 +31,6 @@ struct Scene {
   RemoteAddr begin, end;
 };
 
-void Damage(Scene& scene, const uint8_t* data, size_t size) {
-  const uint64_t words = (scene.end.value - scene.begin.value) / 8;
-  const auto place = [&](const uint8_t* at) {
-    return scene.begin + static_cast<int64_t>(8 * ((at[0] | at[1] << 8) % words));
-  };
-  for (size_t i = 0; i + 5 <= size; i += 5) {
-    const RemoteAddr to = place(data + i);
-    switch (data[i + 2] % 4) {
-      case 0:
-        scene.python.memory().Put(to + data[i + 4] % 8, data[i + 3]);
-        break;
-      case 1:
-        scene.python.memory().Put(to, place(data + i + 3));
-        break;
-      case 2:
-        scene.python.memory().Put(to, scene.python.interpreter().code_type);
-        break;
-      default:
-        scene.python.memory().Put(to, uint64_t{data[i + 3]} << data[i + 4] % 64);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace sbump
 
@@ -60,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint64_t kLimitNs = 20'000'000;
   if (size < 1 || size > 4096) return 0;
   sbump::Scene scene(8 + data[0] % 8);
-  sbump::Damage(scene, data + 1, size - 1);
+  sbump::Damage(scene.python.memory(), scene.begin, scene.end, scene.python.interpreter().code_type,
+                data + 1, size - 1);
   const uint64_t begin_ns = sbump::MonotonicNs();
   const auto walk =
       sbump::WalkHeap(scene.python.memory(), scene.python.interpreter(), begin_ns + kLimitNs);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/torch/fake_torch.h"
 
 namespace sbump {
@@ -101,11 +103,13 @@ TEST_F(TensorTest, OneParameterThatFitsNowhereSpoilsAll) {
 
 TEST_F(TensorTest, AStorageThatIsTooSmallIsNone) {
   const RemoteAddr tensor = torch.NewTensor({.dims = {7, 5}});
-  memory.Put(torch.StorageOf(tensor) + kTorch113.storage + 32, int64_t{139});
-  const auto layout = CalibrateTensors(memory, {{tensor, std::nullopt}});
-  ASSERT_TRUE(layout.ok()) << layout.status();
-  EXPECT_EQ(layout->storage, -1);
-  EXPECT_FALSE(ReadTensor(memory, *layout, tensor)->storage);
+  for (int64_t bytes : {int64_t{139}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    memory.Put(torch.StorageOf(tensor) + kTorch113.storage + 32, bytes);
+    const auto layout = CalibrateTensors(memory, {{tensor, std::nullopt}});
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    EXPECT_EQ(layout->storage, -1) << bytes;
+    EXPECT_FALSE(ReadTensor(memory, *layout, tensor)->storage);
+  }
 }
 
 TEST_F(TensorTest, SizesThatLieAreRefused) {
