@@ -22,8 +22,8 @@ absl::StatusOr<Table> ReadTable(const MemoryReader& memory, const Layout& layout
     if ((size < 8 && size != 1) || size > kMaxDictSize || (size & (size - 1)) != 0) {
       return absl::DataLossError(StrCat("a dict has a table of ", size, " entries"));
     }
-    // An empty dict's table is said to be of one entry, and has eight indices (Objects/dictobject.c,
-    // empty_keys_struct).
+    // An empty dict's table is said to be of one entry, and has eight indices
+    // (Objects/dictobject.c, empty_keys_struct).
     const int64_t width = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
     return Table{.index_bytes = std::max<int64_t>(size, 8) * width};
   }

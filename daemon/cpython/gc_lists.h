@@ -28,7 +28,8 @@ using VisitObject = std::function<bool(RemoteAddr object, RemoteAddr type)>;
 
 enum class ListOwner {
   kStopped,
-  kRunning,  // each link must lead back, as in a list that is whole; one that is not may have no end
+  kRunning,  // each link must lead back, as in a list that is whole; one that is not may have no
+             // end
 };
 
 // Each object on the list, in the list's order. kDataLoss: the list is broken, as it may look for a
