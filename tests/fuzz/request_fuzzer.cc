@@ -6,6 +6,7 @@
 
 #include "daemon/audit/audit_log.h"
 #include "daemon/match/utf8.h"
+#include "daemon/rpc/modules_to_proto.h"
 #include "daemon/rpc/to_spec.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
@@ -43,10 +44,13 @@ void CheckAttach(const v1::AttachRequest& request) {
   Require(spec->rules.dose.every >= 1 && spec->interval_ns >= sbump::kMinIntervalNs);
   Require(spec->ttl_ns > 0 && spec->ttl_ns <= sbump::kLargestTtlNs);
   Require(spec->max_stop_ns > 0 && spec->max_stop_ns <= sbump::kLargestMaxStopNs);
-  Require(!spec->rules.targets->patterns().empty() || !spec->rules.natives->empty());
+  Require(!spec->rules.targets->patterns().empty() || !spec->rules.natives->empty() ||
+          !spec->rules.modules->targets.empty());
   CheckTargets(*spec->rules.targets, longest_delay_ns);
   for (const sbump::NativePattern& native : *spec->rules.natives)
     Require(native.overrides.delay_ns.value_or(0) <= longest_delay_ns);
+  for (const sbump::ModuleTarget& module : spec->rules.modules->targets)
+    Require(module.overrides.delay_ns.value_or(0) <= longest_delay_ns);
   sbump::AuditRecord record{.event = "attach", .session = spec->client_name};
   for (const v1::TargetPattern& one : request.selection().patterns())
     record.rules.push_back({.pattern = one.pattern(), .delay_ns = one.delay_ns()});
@@ -67,6 +71,17 @@ void CheckMatch(const v1::MatchRequest& request) {
   Require(!natives.ok() || (*natives)->size() <= 128);
 }
 
+void CheckModules(const v1::ListModulesRequest& request) {
+  const absl::StatusOr<sbump::ModulesSpec> spec = sbump::ToSpec(request);
+  if (!spec.ok()) return Require(absl::IsInvalidArgument(spec.status()));
+  Require(spec->max_stop_ns <= sbump::kLargestMaxStopNs);
+  sbump::Module module{.path = request.prefix(), .base_types = {request.root()}};
+  sbump::ModulesResult result;
+  result.forest.trees.push_back({{module}});
+  for (const v1::ListModulesReply& reply : sbump::ToReplies(result, *spec))
+    Require(reply.modules_size() <= 1);
+}
+
 template <typename Request>
 void CheckSessionId(const Request& request) {
   const std::string& id = request.session_id();
@@ -85,7 +100,7 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::WatchRequest, CheckSessionId<v1::WatchRequest>>,
     With<v1::InspectRequest, Take<v1::InspectRequest>>,
     With<v1::ListSessionsRequest, Take<v1::ListSessionsRequest>>,
-    With<v1::GetInfoRequest, Take<v1::GetInfoRequest>>,
+    With<v1::ListModulesRequest, CheckModules>,
 };
 
 }  // namespace
