@@ -8,8 +8,9 @@
 #include "bpf/shared/types.h"
 #include "bpf/shared/verdict.h"
 
-/* Most that are known at once, whether they are targets or not. */
-#define SB_KNOWN_MODULES 262144
+/* Most that are known at once, whether they are targets or not. (A mixture of 256 experts in 60
+ * layers has some 60,000.) The kernel takes some 20 bytes for each, used or not. */
+#define SB_KNOWN_MODULES 131072
 /* Types of these: an object of one of them that is not known is news. */
 #define SB_MODULE_TYPES 16384
 

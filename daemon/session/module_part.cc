@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "daemon/attach/uprobe_link.h"
 #include "daemon/base/clock.h"
@@ -77,7 +77,7 @@ absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
   absl::StatusOr<ModuleForest> forest =
       ReadModules(memory_, *interpreter_, found.list->query, MonotonicNs() + kLongestReadNs);
   // No module is there, or they cannot be read right now: both may pass.
-  if (absl::IsFailedPrecondition(forest.status())) {
+  if (absl::IsFailedPrecondition(forest.status()) || absl::IsAborted(forest.status())) {
     found.warnings.push_back(StrCat("pid ", process_.pid(), ": ", forest.status().message()));
     return found;
   }
@@ -101,6 +101,11 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
     SB_ASSIGN_OR_RETURN(interpreter_, FindInterpreter(process_, memory_, files));
   }
   const std::string who = StrCat("pid ", process_.pid());
+  if (interpreter_->layout().free_threaded) {
+    return Annotate(NotSeen(list->query.root_type,
+                            "this is a free-threaded build, which keeps no list of its objects"),
+                    who);
+  }
   const absl::Status site = FindSite(list->query);
   if (absl::IsNotFound(site)) {
     next_ = Resolution{.list = std::move(list), .warnings = {StrCat(who, ": ", site.message())}};
@@ -126,6 +131,8 @@ size_t ModulePart::RowOf(const Module& module) {
 // Which modules the targets mean. The first target that takes a module owns it.
 absl::Status ModulePart::PlanRows(Programs& programs) {
   next_places_.clear();
+  size_t left_out = 0;
+  std::string first_left_out;
   for (const ModuleTree& tree : next_->forest.trees) {
     for (const Module& module : tree.modules) {
       Place place{.object = module.object, .type = module.type};
@@ -135,14 +142,18 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
       }
       if (place.targets.empty()) continue;
       if (module.call != call_) {
-        next_->warnings.push_back(StrCat(module.path, " (", module.full_type,
-                                         ") is left out: its calls do not begin where those of the "
-                                         "others do"));
+        if (left_out++ == 0) first_left_out = StrCat(module.path, " (", module.full_type, ")");
         continue;
       }
       place.row = RowOf(module);
       next_places_.push_back(std::move(place));
     }
+  }
+  if (left_out != 0) {
+    next_->warnings.push_back(StrCat(left_out,
+                                     " modules are left out, since their calls do not begin "
+                                     "where those of the others do: ",
+                                     first_left_out, left_out == 1 ? "" : " and others"));
   }
   return programs.ReserveModuleSlots(static_cast<uint32_t>(rows_.size()));
 }
@@ -171,6 +182,7 @@ absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& 
   rows_before_ = rows_.size();
   absl::Status status = PlanRows(programs);
   if (status.ok()) status = OpenProbe(programs, keeper, journal);
+  if (status.ok()) IntroduceModules(programs);
   if (!status.ok()) Rollback(programs);
   return status;
 }
@@ -223,35 +235,64 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   constexpr size_t kMostWarnings = 20;
   if (forest_.warnings.size() > kMostWarnings) forest_.warnings.resize(kMostWarnings);
   PublishDoses(rules, programs);
-  TellPrograms(programs);
+  if (site_) SetTargets(programs);
 }
 
-// All modules are told, so that one that is none of them is known for new. Only what changed: the
-// process may be stopped.
-void ModulePart::TellPrograms(Programs& programs) {
-  if (!site_) return;
+sb_module ModulePart::EntryOf(RemoteAddr type, uint32_t slot) const {
+  return {.type = type.value, .slot = slot, .trap_cost_ns = static_cast<uint32_t>(CostNs())};
+}
+
+void ModulePart::Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+                      const std::vector<uint64_t>& gone, Programs& programs) {
+  for (uint64_t object : gone) told_.erase(object);
+  for (const auto& [object, module] : modules) told_[object] = module;
+  const absl::Status set = programs.ChangeModules(modules, gone);
+  retell_ = !set.ok();
+  if (set.ok()) return;
+  warnings_.push_back(StrCat("some modules are not known to the probe: ", set.message()));
+  Log(LogLevel::kError, "modules", {{"pid", process_.pid()}, {"why", ToStd(set.message())}});
+}
+
+// All modules are told, so that one that is none of them is known for new. That takes a while for
+// tens of thousands: beforehand, as no targets yet.
+void ModulePart::IntroduceModules(Programs& programs) {
+  std::vector<std::pair<uint64_t, sb_module>> fresh;
+  for (const ModuleTree& tree : next_->forest.trees) {
+    for (const Module& module : tree.modules) {
+      const auto told = told_.find(module.object.value);
+      if (told == told_.end() || told->second.type != module.type.value)
+        fresh.emplace_back(module.object.value, EntryOf(module.type, SB_NO_SLOT));
+    }
+  }
+  // Where there is no room for all of them, the targets are in.
+  std::unordered_set<uint64_t> targets;
+  for (const Place& place : next_places_) targets.insert(place.object.value);
+  std::ranges::stable_partition(fresh,
+                                [&](const auto& entry) { return targets.contains(entry.first); });
+  Tell(fresh, {}, programs);
+}
+
+// From here on calls of these are counted, and of no others. Only what changed: the process may be
+// stopped.
+void ModulePart::SetTargets(Programs& programs) {
   std::map<uint64_t, sb_module> now;
-  const auto cost_ns = static_cast<uint32_t>(CostNs());
   for (const ModuleTree& tree : forest_.trees) {
     for (const Module& module : tree.modules)
-      now[module.object.value] = {module.type.value, SB_NO_SLOT, cost_ns};
+      now[module.object.value] = EntryOf(module.type, SB_NO_SLOT);
   }
   for (const Place& place : places_) now[place.object.value].slot = rows_[place.row].slot;
   std::vector<std::pair<uint64_t, sb_module>> changed;
   std::vector<uint64_t> gone;
   for (const auto& [object, module] : now) {
     const auto told = told_.find(object);
-    if (told == told_.end() || told->second.type != module.type || told->second.slot != module.slot)
+    if (retell_ || told == told_.end() || told->second.type != module.type ||
+        told->second.slot != module.slot)
       changed.emplace_back(object, module);
   }
   for (const auto& [object, module] : told_) {
     if (!now.contains(object)) gone.push_back(object);
   }
-  told_ = std::move(now);
-  const absl::Status set = programs.ChangeModules(changed, gone);
-  if (set.ok()) return;
-  warnings_.push_back(StrCat("some modules are not counted: ", set.message()));
-  Log(LogLevel::kError, "modules", {{"pid", process_.pid()}, {"why", ToStd(set.message())}});
+  Tell(changed, gone, programs);
 }
 
 void ModulePart::CloseRetired(Programs& programs) {
@@ -330,10 +371,15 @@ void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   const uint64_t now_ns = MonotonicNs();
   next_look_ns_ = now_ns + std::max(kLookEveryNs, kShareOfLooking * found.took_ns);
   next_news_ns_ = now_ns + std::max(kLookEveryNs, kShareOfNews * found.took_ns);
-  if (found.forest.ok()) return TakeIn(*std::move(found.forest), rules, programs);
+  if (found.forest.ok()) {
+    late_warning_.clear();
+    return TakeIn(*std::move(found.forest), rules, programs);
+  }
   // A model that is gone: what is there instead?
   if (!looking_for_roots_) return LookAgain(false);
-  if (absl::IsFailedPrecondition(found.forest.status())) TakeIn(ModuleForest(), rules, programs);
+  if (absl::IsFailedPrecondition(found.forest.status()))
+    return TakeIn(ModuleForest(), rules, programs);
+  late_warning_ = StrCat("modules that came later are left out: ", found.forest.status().message());
 }
 
 void ModulePart::LookWhereDue(Programs& programs) {
@@ -346,12 +392,15 @@ void ModulePart::LookWhereDue(Programs& programs) {
 }
 
 void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs& programs) {
-  if (IsAsBefore(forest)) return;
+  // The probe has forgotten some, whose place another object had for a while.
+  const uint64_t calls_of_gone = programs.skipped()[SB_SKIP_MODULE_GONE];
+  if (std::exchange(calls_of_gone_, calls_of_gone) != calls_of_gone) retell_ = true;
+  if (!retell_ && IsAsBefore(forest)) return;
   next_ = Resolution{.list = list_, .forest = std::move(forest)};
   rows_before_ = rows_.size();
   if (const absl::Status status = PlanRows(programs); !status.ok()) {
     Rollback(programs);
-    warnings_ = {StrCat("modules that came later are left out: ", status.message())};
+    late_warning_ = StrCat("modules that came later are left out: ", status.message());
     return;
   }
   Commit(rules, programs);
@@ -397,6 +446,7 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
     counters.overshoot = std::make_shared<const OvershootHistogram>(overshoot[i]);
   }
   snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
+  if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
   snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
                            forest_.warnings.end());
 }

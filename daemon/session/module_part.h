@@ -95,7 +95,11 @@ class ModulePart {
   absl::Status OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal);
   absl::Status PlanRows(Programs& programs);
   size_t RowOf(const Module& module);
-  void TellPrograms(Programs& programs);
+  sb_module EntryOf(RemoteAddr type, uint32_t slot) const;
+  void Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+            const std::vector<uint64_t>& gone, Programs& programs);
+  void IntroduceModules(Programs& programs);
+  void SetTargets(Programs& programs);
   std::shared_ptr<const RowInfo> InfoOf(const Row& row, const std::vector<size_t>& targets) const;
   uint64_t CostNs() const;
   void LookAgain(bool known_roots);
@@ -117,11 +121,13 @@ class ModulePart {
   std::shared_ptr<const ModuleList> list_ = std::make_shared<const ModuleList>();
   ModuleForest forest_;
   std::vector<std::string> warnings_;
-  std::vector<Row> rows_;  // only ever added to
+  std::string late_warning_;  // of the last look; empty: it went well
+  std::vector<Row> rows_;     // only ever added to
   std::map<std::string, size_t> row_by_path_;
   std::vector<Place> places_;
   size_t first_pattern_ = 0;
   std::map<uint64_t, sb_module> told_;  // what the programs know, by address
+  bool retell_ = false;                 // they may know less
 
   // Resolved, and not yet committed.
   std::optional<Resolution> next_;
@@ -134,6 +140,7 @@ class ModulePart {
   uint64_t next_look_ns_ = 0;
   uint64_t next_news_ns_ = 0;
   uint64_t unknown_calls_ = 0;
+  uint64_t calls_of_gone_ = 0;
 };
 
 }  // namespace sbump

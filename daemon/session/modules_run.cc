@@ -74,7 +74,7 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   const uint64_t begin_ns = MonotonicNs();
   absl::StatusOr<ModuleForest> forest =
       ReadModules(memory, interpreter, spec.query, begin_ns + kLongestReadNs);
-  if (absl::IsFailedPrecondition(forest.status()) && spec.max_stop_ns != 0) {
+  if (absl::IsAborted(forest.status()) && spec.max_stop_ns != 0) {
     forest = ReadStopped({process, memory, interpreter, spec.max_stop_ns, *environment.walk_turn},
                          spec.query, result.times);
   }
@@ -82,6 +82,8 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   // The process is there; what it runs is not what this is about.
   if (absl::IsNotFound(forest.status()))
     return Annotate(absl::UnimplementedError(forest.status().message()), who);
+  if (absl::IsAborted(forest.status()))
+    return Annotate(absl::FailedPreconditionError(forest.status().message()), who);
   if (!forest.ok()) return Annotate(forest.status(), who);
   result.read_ns = MonotonicNs() - begin_ns;
   result.forest = *std::move(forest);

@@ -322,7 +322,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     before = *std::move(now);
   }
   if (!before) {
-    return absl::FailedPreconditionError(
+    return absl::AbortedError(
         StrCat("its objects changed each time that they were read (", last.message(),
                "); try again, or let it be stopped for a moment (--max-stop)"));
   }

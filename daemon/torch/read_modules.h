@@ -49,8 +49,8 @@ absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
 
 // Reads again and again, up to kMostReadings, until two readings after another agree; where none
 // do, the last is given with a warning. Nothing is stopped. kNotFound: the process has no such
-// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it, or
-// objects changed at each reading.
+// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it;
+// kAborted: objects changed at each reading.
 inline constexpr int kMostReadings = 12;
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns);

@@ -58,12 +58,25 @@ class CountTest(ModelCase):
 
     def test_what_is_no_module_is_not_counted_and_costs_little(self):
         target = self.model()
-        session = self.attach(target, "--module", "top*", "--delay", "1ms")
-        thing_ns, function_ns = target.ask("call_others", 20000)
-        self.assertLess(thing_ns, 50_000)
-        self.assertLess(function_ns, 50_000)
+        session = self.attach(target, "--module", "top.layers.1.*", "--delay", "1ms")
+        ns = target.ask("call_each", 20000)
+        self.assertLess(ns["object"], 50_000)
+        self.assertLess(ns["function"], 50_000)
         last = self.finish(session, target)
         self.assertEqual(sum(row["calls"] for row in last["targets"]), 0)
+        self.assert_ends_well(target)
+
+    def test_one_whose_place_another_object_had_for_a_while(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top.layers.0.skip", "--interval", "50ms")
+        self.assertEqual(target.ask("swap_type"), 5)
+
+        def is_counted(update):
+            target.ask("forward", "main")
+            return any(row["calls"] for row in update["targets"])
+        last = session.wait_for(is_counted)
+        self.assertEqual(sum(one["count"] for one in last["skipped"]), 1)
+        session.finish()
         self.assert_ends_well(target)
 
     def test_another_tree(self):

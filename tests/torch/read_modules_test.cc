@@ -150,7 +150,7 @@ TEST_P(ReadModulesTest, KnownRootsAreTakenWhileTheyLive) {
 TEST_P(ReadModulesTest, ACollectionThatRunsIsWaitedForOrTold) {
   torch.NewModule({});
   torch.memory().Put(objects.python().CollectingFlag(), int32_t{1});
-  EXPECT_TRUE(absl::IsFailedPrecondition(Read().status()));
+  EXPECT_TRUE(absl::IsAborted(Read().status()));
   EXPECT_TRUE(absl::IsUnavailable(Read({.stopped = true}).status()));
 }
 

@@ -148,17 +148,25 @@ def forwards(name, count):
     return [sorted(spent)[len(spent) // 2] for spent in model._layer_ns]
 
 
-def call_others(count):
-    """Of an object that is no module, and a function: nanoseconds of a call."""
-    thing = Thing(7)
-
-    def each(callee):
+def call_each(count):
+    """Nanoseconds of a call: of a module, of an object that is none, of a function."""
+    def each(callee, *arguments):
         begin = time.perf_counter_ns()
         for _ in range(count):
-            callee()
+            callee(*arguments)
         return (time.perf_counter_ns() - begin) / count
 
-    return [each(thing), each(lambda: 7)]
+    return {"module": each(models["main"].layers[0].skip, None), "object": each(Thing(7)), "function": each(lambda: 7)}
+
+
+def swap_type():
+    """A module is another thing for one call."""
+    m = models["main"].layers[0].skip
+    own = m.__class__
+    m.__class__ = type("Other", (nn.Module,), {"__call__": lambda self: 5})
+    answer = m()
+    m.__class__ = own
+    return answer
 
 
 def truth(name="main", prefix="top"):
@@ -249,6 +257,6 @@ if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
-           "call_others": call_others,
+           "call_each": call_each, "swap_type": swap_type,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
            "settle": settle, "lie": lie, "stop_lying": stop_lying, "set_training": lambda mode: models["main"].train(mode) and None})
