@@ -13,6 +13,7 @@ from daemon_cost import fork_pool, full_house, idle_cost, memory_mb, selected_po
 from rows import Row, markdown, median, ratio_row, table
 from sessions import F_ONLY, Closable, attached, started  # before the harness and the library: it says where they are
 import interpreters
+from modules import module_costs
 from harness import traces
 from harness.daemon import Daemon
 from harness.session import Session
@@ -229,6 +230,7 @@ def measure(daemon, interpreter, quick):
     rows += import_cost(daemon, python, 2 if quick else 5)
     rows += other_process(daemon, python, rounds)
     rows += after_kill(python)
+    rows += module_costs(daemon, python, rounds)
     return rows
 
 

@@ -1,0 +1,85 @@
+"""What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch."""
+import contextlib
+import json
+
+from rows import Row, median, ratio_row
+from sessions import is_clean  # it says where the harness is
+from harness.session import Session
+from harness.target import Target
+
+Q_PROJ = r"re:top\.layers\.1\.attn\.q_proj$"
+BLOCKS_OF_A_LARGE_MODEL = 289  # 2,614 modules
+
+
+@contextlib.contextmanager
+def model(python, *arguments):
+    target = Target(python, "models.py", "2.13")
+    try:
+        target.ask("make", "main", *arguments)
+        yield target
+        target.end()
+    finally:
+        target.kill()
+
+
+@contextlib.contextmanager
+def watched(daemon, target, pattern, delay):
+    session = Session(daemon, "--pid", target.pid, "--module", pattern, "--delay", delay)
+    try:
+        session.wait_active()
+        yield session
+        last = session.finish()
+        if not is_clean(last):
+            raise AssertionError("left behind: %s" % last["end"])
+    finally:
+        session.kill()
+
+
+def call_costs(daemon, target, rounds):
+    """Rounds without and with all modules counted take turns."""
+    without, during = {}, {}
+    for _ in range(rounds):
+        for kind, ns in target.ask("call_each", 20000).items():
+            without.setdefault(kind, []).append(ns)
+        with watched(daemon, target, "top*", "0"):
+            for kind, ns in target.ask("call_each", 20000).items():
+                during.setdefault(kind, []).append(ns)
+    def more(kind, name, most):
+        ns = median(during[kind]) - median(without[kind])
+        return Row(name, "+%.0f ns" % ns, "at most +%d ns" % most if most else "", ns <= most if most else None,
+                   "%.0f ns to %.0f ns" % (median(without[kind]), median(during[kind])))
+    return [more("module", "a call of a module that is counted", None),
+            more("object", "a call of an object that is no module, meanwhile", 800),
+            ratio_row("a Python function meanwhile", without["function"], during["function"], "1.03")]
+
+
+def one_slow_layer(daemon, target, rounds):
+    """Against a sham run of the same pattern: the layers run the same code."""
+    sham, slow = [[], [], []], [[], [], []]
+    for delay, layers in (("0", sham), ("1ms", slow)) * rounds:
+        with watched(daemon, target, Q_PROJ, delay):
+            for layer, ns in zip(layers, target.ask("forwards", "main", 60)):
+                layer.append(ns)
+    moved_us = [(median(now) - median(then)) / 1000 for now, then in zip(slow, sham)]
+    twins_us = max(abs(moved_us[0]), abs(moved_us[2]))
+    return [Row("1ms on one module of a layer: that layer", "%.1f us" % moved_us[1], "within 5 %",
+                abs(moved_us[1] - 1000) <= 50),
+            Row("the same: its twin layers", "%.1f us" % twins_us, "at most 10 us", twins_us <= 10)]
+
+
+def large_tree(daemon, python, rounds):
+    with model(python, 4, BLOCKS_OF_A_LARGE_MODEL) as target:
+        ms, modules = [], 0
+        for _ in range(rounds):
+            answer = daemon.ctl("modules", "--pid", target.pid, "--format", "json")
+            reply = json.loads(answer.out)
+            modules = len(reply["modules"])
+            ms.append(int(reply["read_ns"]) / 1e6)
+    return [Row("the tree of a model of %d modules, without a stop" % modules, "%.0f ms" % median(ms), "at most 150 ms",
+                median(ms) <= 150, "min %.0f, max %.0f" % (min(ms), max(ms)))]
+
+
+def module_costs(daemon, python, rounds):
+    with model(python) as target:
+        rows = call_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
+    return rows + large_tree(daemon, python, rounds)
