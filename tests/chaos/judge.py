@@ -65,7 +65,7 @@ class Judge:
                 self._find("wrong answers: %r" % answers)
             self._threads_compute()
             if judge_speed:
-                self._speed(self.world.speed, more_ns)
+                self._speed(self.world.speed, lambda: self.world.target.ask("bytecode", seconds=ANSWER_SECONDS), more_ns)
         self._ask(look)
 
     def _lodger(self):
@@ -83,7 +83,9 @@ class Judge:
         armed = [name for name in said["armed"] if any(part in name for part in NAMED)]
         if armed:
             self._find("armed still: %s" % armed)
-        self._speed(lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)["speed"], 0)
+        def ask(what):
+            return lambda: world.target.ask("ask_lodger", seconds=ANSWER_SECONDS)[what]
+        self._speed(ask("speed"), ask("bytecode"), 0)
         status = world.target.ask("end_lodger", seconds=ANSWER_SECONDS)
         if status != 0:
             self._find("it ended with status %d" % status)
@@ -101,7 +103,7 @@ class Judge:
             self._find("its threads computed nothing for %d s, %s after %.1f s; they were at: %s; it said: %s" % (
                 PATIENCE_SECONDS, still, time.monotonic() - begin, where, world.target.child.errors[-2000:]))
 
-    def _speed(self, speed, more_ns):
+    def _speed(self, speed, bytecode, more_ns):
         world = self.world
 
         def is_fast(speeds, machine=(1, 1)):
@@ -118,8 +120,8 @@ class Judge:
         *best, step, aside = best_speeds(speed, world.twin_speed)
         machine = [max(1, now / base) for now, base in zip((step, aside), world.twin_base_ns)]
         if not is_fast(best, machine):
-            self._find("ns per call: %s, before any attach: %s; of a process that was left alone: %s, before: %s" % (
-                best, world.base_ns, [step, aside], world.twin_base_ns))
+            self._find("ns per call: %s, before any attach: %s; of a process that was left alone: %s, before: %s; "
+                       "bytecode: %s" % (best, world.base_ns, [step, aside], world.twin_base_ns, bytecode()))
 
     def _is_disarmed(self):
         target = self.world.target

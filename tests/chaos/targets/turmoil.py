@@ -3,6 +3,7 @@
 Runs on CPython 3.8 to 3.15. What it computes comes from tests/e2e/targets.
 """
 import ctypes
+import dis
 import gc
 import importlib
 import json
@@ -89,7 +90,8 @@ class Lodger:
         try:
             while os.read(0, 1):
                 call_all()
-                said = {"right": calls.work(3) == expected, "armed": protocol.armed_code(), "speed": speed()}
+                said = {"right": calls.work(3) == expected, "armed": protocol.armed_code(), "speed": speed(),
+                        "bytecode": bytecode()}
                 os.write(1, json.dumps(said).encode() + b"\n")
             status = 0
         finally:
@@ -265,6 +267,15 @@ def both_speeds():
     return [meter_of_step(step), meter_of_aside(aside)]
 
 
+def bytecode():
+    """What CPython has made of the functions whose speed is told, for a finding that one is slow."""
+    if sys.version_info < (3, 11):
+        return None
+    codes = {"step": step, "aside": aside, "meter_of_step": meter_of_step, "meter_of_aside": meter_of_aside}
+    return {name: " ".join(one.opname for one in dis.get_instructions(function, adaptive=True))
+            for name, function in codes.items()}
+
+
 def speed():
     with workers:
         return both_speeds()
@@ -311,7 +322,7 @@ if __name__ == "__main__":
     ctypes.CDLL(None).prctl(1, 9)  # its own children have a parent that ends with the test
     sys.setswitchinterval(0.0005)
     try:
-        protocol.serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed,
+        protocol.serve({"prepare": prepare, "turmoil": turmoil, "answers": answers, "computed": computed, "speed": speed, "bytecode": bytecode,
                         "settle": settle, "execute": execute, "leave": leave, "armed_code": armed_code,
                         "ask_lodger": ask_lodger, "end_lodger": end_lodger})
     finally:
