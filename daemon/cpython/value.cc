@@ -119,7 +119,7 @@ absl::StatusOr<Value> ValueReader::ReadInt(RemoteAddr object) const {
   SB_ASSIGN_OR_RETURN(int64_t word,
                       memory_->ReadValue<int64_t>(object + kVarSize + layout_->head_shift));
   const bool tagged = layout_->minor >= 12;
-  const int64_t count = tagged ? word >> 3 : std::abs(word);
+  const int64_t count = tagged ? word >> 3 : word < 0 ? -std::max(word, -INT64_MAX) : word;
   const bool negative = tagged ? (word & 3) == 2 : word < 0;
   if (count < 0 || count > kMostDigits)
     return absl::UnimplementedError(StrCat("an int of ", count, " digits"));

@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "daemon/base/str_cat.h"
+
 namespace sbump {
 namespace {
 
@@ -43,6 +45,12 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memo
   std::vector<RemoteAddr> roots;
   for (RemoteAddr module : modules) {
     if (!held.contains(module.value)) roots.push_back(module);
+  }
+  if (roots.empty() && !modules.empty()) {
+    return absl::FailedPreconditionError(
+        StrCat("it has ", modules.size(),
+               " instances, but all of them are held by others (by attributes that lead back to a "
+               "parent, say): which of them is a root cannot be told"));
   }
   return roots;
 }

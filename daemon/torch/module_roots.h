@@ -10,8 +10,9 @@
 namespace sbump {
 
 // From the lists of the garbage collector, on which every instance of a class is. kUnavailable: a
-// collection is running; kDataLoss: a list changed while it was read; kUnimplemented: a
-// free-threaded build, which has no such lists.
+// collection is running; kDataLoss: a list changed while it was read; kFailedPrecondition: there
+// are modules, and each is held by another; kUnimplemented: a free-threaded build, which has no
+// such lists.
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
                                                         ListOwner owner, ModuleReader& reader);

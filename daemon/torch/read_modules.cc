@@ -20,6 +20,7 @@ constexpr size_t kMostRoots = 1000;
 constexpr int kReadingsWithDoubts = kMostReadings / 2;
 constexpr auto kPause = std::chrono::milliseconds(5);
 
+constexpr char kTooLong[] = "reading the modules took too long";
 struct Reading {
   std::vector<ModuleTree> trees;
   std::vector<Tie> ties;
@@ -276,6 +277,11 @@ ModuleForest ToForest(Reading reading, uint64_t readings) {
       if (!module.note.empty()) forest.warnings.push_back(StrCat(module.path, ": ", module.note));
     }
   }
+// What could not be read is left out of a reading: by then that is no fault of the process.
+absl::Status CheckTime(const TimedReader& timed) {
+  return timed.over() ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
+}
+
   return forest;
 }
 
@@ -299,7 +305,7 @@ size_t ModuleForest::modules() const {
 
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns) {
-  const TimedReader timed(memory, deadline_ns, "reading the modules took too long");
+  const TimedReader timed(memory, deadline_ns, kTooLong);
   CachedReader cache(timed, kCacheBytes);
   if (query.stopped) {
     SB_ASSIGN_OR_RETURN(Reading reading, ForestReader(cache, interpreter, query).Read());
@@ -320,6 +326,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     if (before == *now && believed)
       return ToForest(*std::move(now), static_cast<uint64_t>(reading));
     before = *std::move(now);
+    SB_RETURN_IF_ERROR(CheckTime(timed));
   }
   if (!before) {
     return absl::AbortedError(
@@ -328,6 +335,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   }
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
   forest.warnings.push_back("the modules changed while they were read: this is one moment of them");
+    SB_RETURN_IF_ERROR(CheckTime(timed));
   return forest;
 }
 

@@ -126,8 +126,9 @@ std::optional<int64_t> Extent(const Raw& raw) {
         __builtin_add_overflow(last, step, &last))
       return std::nullopt;
   }
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(last + 1, kDataTypes[raw.data_type].bytes, &bytes))
+  int64_t elements = 0, bytes = 0;
+  if (__builtin_add_overflow(last, 1, &elements) ||
+      __builtin_mul_overflow(elements, kDataTypes[raw.data_type].bytes, &bytes))
     return std::nullopt;
   return bytes;
 }
@@ -140,7 +141,8 @@ int64_t SpareBytes(const MemoryReader& memory, int32_t offset, const Raw& raw) {
   const absl::StatusOr<int64_t> size =
       memory.ReadValue<int64_t>(*storage + offset + kStorageSizeBytes);
   constexpr int64_t kLargest = int64_t{1} << 46;
-  return size.ok() && *size >= 0 && *size < kLargest ? *size - *extent : -1;
+  if (!size.ok() || *size < 0 || *size >= kLargest || *extent < 0) return -1;
+  return *size - *extent;
 }
 
 // Each tensor lies in its storage, and some fill theirs.
@@ -171,6 +173,7 @@ std::string DeviceText(const std::array<uint8_t, 3>& bytes, bool flag_first) {
   const uint8_t type = flag_first ? bytes[1] : bytes[0];
   const auto index = static_cast<int8_t>(flag_first ? bytes[2] : bytes[1]);
   if (flag != 1 || type >= std::size(kDevices) || index < -1) return "";
+  if (type == 0 && index > 0) return "";  // c10/core/Device.h, validate(): the CPU is one
   const std::string name(kDevices[type]);
   return index < 0 ? name : StrCat(name, ":", int{index});
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "proto/sbump/v1/control.grpc.pb.h"
+#include "proto/sbump/v1/modules.grpc.pb.h"
 
 namespace sbump::test {
 namespace {
@@ -49,6 +50,14 @@ class FakeControl::Service : public v1::Control::Service {
                      grpc::ServerWriter<v1::MatchReply>* writer) override {
     Note(&Requests::match, *request);
     for (const v1::MatchReply& piece : script_.match) writer->Write(piece);
+    return ToGrpc(script_.status);
+  }
+
+  // For the other service.
+  grpc::Status ListModules(const v1::ListModulesRequest& request,
+                           grpc::ServerWriter<v1::ListModulesReply>* writer) {
+    Note(&Requests::modules, request);
+    for (const v1::ListModulesReply& piece : script_.modules) writer->Write(piece);
     return ToGrpc(script_.status);
   }
 
@@ -124,6 +133,19 @@ class FakeControl::Service : public v1::Control::Service {
   Requests requests_;
 };
 
+class FakeControl::ModulesService : public v1::Modules::Service {
+ public:
+  explicit ModulesService(FakeControl::Service& control) : control_(control) {}
+
+  grpc::Status ListModules(grpc::ServerContext*, const v1::ListModulesRequest* request,
+                           grpc::ServerWriter<v1::ListModulesReply>* writer) override {
+    return control_.ListModules(*request, writer);
+  }
+
+ private:
+  FakeControl::Service& control_;
+};
+
 struct FakeControl::Server {
   std::unique_ptr<grpc::Server> grpc;
 };
@@ -131,12 +153,15 @@ struct FakeControl::Server {
 FakeControl::FakeControl(Script script) : FakeControl(std::move(script), "") {}
 
 FakeControl::FakeControl(Script script, const std::string& socket)
-    : service_(std::make_unique<Service>(std::move(script))), server_(std::make_unique<Server>()) {
+    : service_(std::make_unique<Service>(std::move(script))),
+      modules_(std::make_unique<ModulesService>(*service_)),
+      server_(std::make_unique<Server>()) {
   if (socket.empty()) directory_ = std::make_unique<SocketDirectory>();
   socket_ = socket.empty() ? directory_->socket() : socket;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(endpoint(), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
+  builder.RegisterService(modules_.get());
   server_->grpc = builder.BuildAndStart();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/modules.pb.h"
 #include "tests/fakes/temp_dir.h"
 
 namespace sbump::test {
@@ -29,6 +30,7 @@ struct Script {
   StreamScript attach;
   StreamScript watch;
   std::vector<v1::MatchReply> match;
+  std::vector<v1::ListModulesReply> modules;
   v1::UpdateReply update;
   v1::DetachReply detach;
   v1::ListSessionsReply list;
@@ -42,6 +44,7 @@ struct Requests {
   std::vector<v1::AttachRequest> attach;
   std::vector<v1::WatchRequest> watch;
   std::vector<v1::MatchRequest> match;
+  std::vector<v1::ListModulesRequest> modules;
   std::vector<v1::UpdateRequest> update;
   std::vector<v1::DetachRequest> detach;
   std::vector<v1::InspectRequest> inspect;
@@ -71,10 +74,12 @@ class FakeControl {
 
  private:
   class Service;
+  class ModulesService;
   struct Server;
   std::unique_ptr<SocketDirectory> directory_;
   std::string socket_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<ModulesService> modules_;
   std::unique_ptr<Server> server_;
 };
 

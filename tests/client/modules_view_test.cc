@@ -86,5 +86,54 @@ TEST(ModulesTextTest, WhatIsToBeKnownBesides) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(ModulesTextTest, ParametersInTheirOrderAndBuffersBehindThem) {
+  v1::ListModulesReply reply;
+  v1::Module& norm = *Add(reply, "top.norm", "BatchNorm1d");
+  SetTensor(norm, "weight", {8}, 1);
+  SetTensor(norm, "bias", {}, 0);
+  v1::Tensor& mean = (*norm.mutable_buffers())["running_mean"];
+  mean.add_dims(8);
+  mean.set_known(true);
+  EXPECT_THAT(Text(reply), HasSubstr("bias [], weight [8]; buffers running_mean [8]\n"));
+  norm.clear_parameters();
+  EXPECT_THAT(Text(reply), HasSubstr("BatchNorm1d  buffers running_mean [8]\n"));
+}
+
+TEST(ModulesTextTest, SettingsByNameAsJsonHasThem) {
+  v1::ListModulesReply reply;
+  auto& settings = *Add(reply, "top", "Conv2d")->mutable_static_params()->mutable_fields();
+  settings["stride"].mutable_list_value()->add_values()->set_number_value(2);
+  settings["bias"].set_null_value(google::protobuf::NULL_VALUE);
+  settings["padding"].set_string_value("same");
+  settings["p"].set_number_value(0.5);
+  EXPECT_THAT(Text(reply), HasSubstr("bias=null, p=0.5, padding=\"same\", stride=[2]\n"));
+}
+
+TEST(ModulesTextTest, SeveralModelsAndNone) {
+  v1::ListModulesReply reply;
+  EXPECT_THAT(Text(reply), testing::StartsWith("0 of 0 modules in 0 models"));
+  reply.set_models(2);
+  Add(reply, "top", "Model");
+  Add(reply, "top#2", "Model");
+  EXPECT_THAT(Text(reply), HasSubstr("\ntop     Model\ntop#2   Model\n"));
+  EXPECT_THAT(Text(reply), HasSubstr("in 2 models"));
+}
+
+TEST(ModulesTextTest, AModelWithoutANameOfItsOwn) {
+  v1::ListModulesReply reply;
+  Add(reply, "", "Model");
+  Add(reply, "fc", "Linear");
+  EXPECT_THAT(Text(reply), HasSubstr("\nfc      Linear\n"));
+}
+
+TEST(ModulesTextTest, OneTensorOfTwoNames) {
+  v1::ListModulesReply reply;
+  v1::Tie& tie = *reply.add_ties();
+  tie.add_names("top.embed.weight");
+  tie.add_names("top.head.weight");
+  tie.set_same_tensor(true);
+  EXPECT_THAT(Text(reply), HasSubstr("one tensor: top.embed.weight top.head.weight\n"));
+}
+
 }  // namespace
 }  // namespace sbump

@@ -1,5 +1,6 @@
 #include "daemon/cpython/dict.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -8,6 +9,9 @@
 
 namespace sbump {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 class DictTest : public testing::TestWithParam<int> {
  protected:
@@ -117,6 +121,120 @@ TEST_P(DictTest, MoreEntriesThanAreMapped) {
   const auto entries = Find(dict);
   ASSERT_TRUE(entries.ok()) << entries.status();
   EXPECT_FALSE(ReadDictEntry(python.memory(), *entries, entries->count - 1).ok());
+}
+
+// ---- Whole dicts ----
+
+class MappingTest : public DictTest {
+ protected:
+  const RemoteAddr key_a{0x5000'0000}, key_b{0x5000'0010}, key_c{0x5000'0020};
+  const RemoteAddr one{0x6000'0000}, two{0x6000'0010}, three{0x6000'0020};
+
+  absl::StatusOr<std::vector<DictEntry>> Read(RemoteAddr dict, size_t most = 100) {
+    return ReadMapping(python.memory(), python.layout(), dict, most);
+  }
+  absl::StatusOr<std::vector<DictEntry>> Split(RemoteAddr keys, RemoteAddr values,
+                                               size_t most = 100) {
+    return ReadSplit(python.memory(), python.layout(), keys, values, most);
+  }
+  RemoteAddr NewValues(const std::vector<RemoteAddr>& values) {
+    const int64_t first = python.layout().dict.values_items;
+    const RemoteAddr addr = python.Allocate(static_cast<uint64_t>(first) + 8 * values.size() + 8);
+    for (size_t i = 0; i < values.size(); ++i)
+      python.memory().Put(addr + first + 8 * static_cast<int64_t>(i), values[i]);
+    return addr;
+  }
+  // Shares keys whose own values are no one's.
+  RemoteAddr NewSplitDict(const std::vector<RemoteAddr>& values, int64_t used) {
+    const RemoteAddr dict = python.NewDict({{key_a, three}, {key_b, three}, {key_c, three}});
+    python.memory().Put(dict + kDictValues, NewValues(values));
+    python.memory().Put(dict + kDictUsed, used);
+    return dict;
+  }
+  void SetUsed(RemoteAddr dict, int64_t used) { python.memory().Put(dict + kDictUsed, used); }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, MappingTest, testing::ValuesIn(kFakeMinors));
+
+TEST_P(MappingTest, OfACombinedDictWhatWasDeletedIsLeftOut) {
+  const FakePython::Items items = {{key_a, one}, {key_b, RemoteAddr{}}, {key_c, three}};
+  for (const bool general_keys : {false, true}) {
+    EXPECT_THAT(*Read(python.NewDict(items, {.general_keys = general_keys})),
+                ElementsAre(DictEntry{key_a, one}, DictEntry{key_c, three}));
+  }
+}
+
+TEST_P(MappingTest, OfASplitDictTheValuesAreItsOwn) {
+  EXPECT_THAT(*Read(NewSplitDict({two, one, three}, 3)),
+              ElementsAre(DictEntry{key_a, two}, DictEntry{key_b, one}, DictEntry{key_c, three}));
+  EXPECT_THAT(*Read(NewSplitDict({RemoteAddr{}, one, RemoteAddr{}}, 1)),
+              ElementsAre(DictEntry{key_b, one}));
+}
+
+TEST_P(MappingTest, ADictThatSaysAnotherNumberIsBeingChanged) {
+  const RemoteAddr combined = python.NewDict({{key_a, one}, {key_b, two}});
+  const RemoteAddr split = NewSplitDict({one, two}, 2);
+  for (const RemoteAddr dict : {combined, split}) {
+    EXPECT_TRUE(Read(dict).ok());
+    for (const int64_t used :
+         {int64_t{1}, int64_t{3}, int64_t{0}, int64_t{-2}, std::numeric_limits<int64_t>::max()}) {
+      SetUsed(dict, used);
+      EXPECT_TRUE(absl::IsDataLoss(Read(dict).status())) << used;
+    }
+  }
+}
+
+TEST_P(MappingTest, AsManyAsAreAllowed) {
+  EXPECT_EQ(Read(python.NewDict(Items(5)), 5)->size(), 5u);
+  EXPECT_TRUE(absl::IsResourceExhausted(Read(python.NewDict(Items(5)), 4).status()));
+  EXPECT_EQ(Read(NewSplitDict({one, two, three}, 3), 3)->size(), 3u);
+  EXPECT_TRUE(absl::IsResourceExhausted(Read(NewSplitDict({one, two, three}, 3), 2).status()));
+}
+
+TEST_P(MappingTest, EmptyOnes) {
+  EXPECT_THAT(*Read(python.NewDict({}), 0), IsEmpty());
+  EXPECT_THAT(*Split(KeysOf(python.NewDict({})), RemoteAddr{}, 0), IsEmpty());
+  EXPECT_THAT(*Read(NewSplitDict({}, 0)), IsEmpty());
+}
+
+// empty_keys_struct of Objects/dictobject.c.
+TEST_P(MappingTest, TheKeysThatAllEmptyDictsShare) {
+  if (!old_keys) return;
+  const RemoteAddr dict = python.NewDict({});
+  python.memory().Put(KeysOf(dict) + python.layout().dict.keys_size, int64_t{1});
+  EXPECT_THAT(*Read(dict), IsEmpty());
+  ASSERT_TRUE(Find(dict).ok());
+  EXPECT_EQ(Find(dict)->count, 0);
+  EXPECT_EQ(Find(dict)->first, KeysOf(dict) + python.layout().dict.keys_indices + 8);
+}
+
+TEST_P(MappingTest, AnInstancesValuesWithoutADict) {
+  const RemoteAddr keys = KeysOf(python.NewDict({{key_a, three}, {key_b, RemoteAddr{}}}));
+  EXPECT_THAT(*Split(keys, NewValues({one, two})),
+              ElementsAre(DictEntry{key_a, one}, DictEntry{key_b, two}));
+  EXPECT_THAT(*Split(keys, NewValues({one})), ElementsAre(DictEntry{key_a, one}))
+      << "of an instance that is older than the second key";
+}
+
+TEST_P(MappingTest, PlacesThatAreNone) {
+  const RemoteAddr nowhere{0x7000'0000'0000};
+  for (const RemoteAddr dict : {RemoteAddr{}, RemoteAddr{16}, nowhere})
+    EXPECT_TRUE(absl::IsDataLoss(Read(dict).status()));
+  const RemoteAddr keys = KeysOf(python.NewDict(Items(2)));
+  for (const RemoteAddr values : {RemoteAddr{}, RemoteAddr{uint64_t{1} << 60}, nowhere})
+    EXPECT_TRUE(absl::IsDataLoss(Split(keys, values).status()));
+  for (const RemoteAddr bad_keys : {RemoteAddr{}, RemoteAddr{uint64_t{1} << 60}, nowhere})
+    EXPECT_TRUE(absl::IsDataLoss(Split(bad_keys, NewValues({one})).status()));
+}
+
+TEST_P(MappingTest, HostileNumbersOfEntries) {
+  const RemoteAddr dict = python.NewDict(Items(2));
+  const RemoteAddr count = KeysOf(dict) + python.layout().dict.keys_nentries;
+  python.memory().Put(count, int64_t{-1});
+  EXPECT_TRUE(absl::IsDataLoss(Read(dict).status()));
+  python.memory().Put(count, int64_t{1} << 24);
+  EXPECT_TRUE(absl::IsResourceExhausted(Read(dict).status()));
+  python.memory().Put(count, int64_t{100'000});
+  EXPECT_TRUE(absl::IsDataLoss(Read(dict, 100'000).status())) << "more than are mapped";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "tests/cpython/fake_elf.h"
 #include "tests/fakes/fake_objects.h"
 
 namespace sbump {
@@ -79,6 +80,98 @@ TEST_P(ValueTest, AListThatHoldsItselfEnds) {
   EXPECT_TRUE(absl::IsResourceExhausted(reader.Read(list).status()));
 }
 
+TEST_P(ValueTest, IntsOfHostileLengths) {
+  const RemoteAddr number = objects.Int(1);
+  for (int64_t digits : {int64_t{4}, int64_t{-4}, int64_t{1} << 40}) {
+    objects.memory().Put(number + kVarSize, GetParam() >= 12 ? digits << 3 : digits);
+    EXPECT_TRUE(absl::IsUnimplemented(reader.Read(number).status())) << digits;
+  }
+  for (int64_t word : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    objects.memory().Put(number + kVarSize, word);
+    EXPECT_TRUE(absl::IsUnimplemented(reader.Read(number).status())) << word;
+  }
+  EXPECT_TRUE(absl::IsUnimplemented(
+      reader.Read(objects.Int(std::numeric_limits<int64_t>::min())).status()));
+}
+
+TEST_P(ValueTest, OfASubclassThePlainValue) {
+  const auto as = [&](RemoteAddr object, std::string_view name, uint64_t flag) {
+    const RemoteAddr builtin = *objects.memory().ReadPointer(object + kObType);
+    objects.memory().Put(object + kObType, objects.NewClass("app", name, {builtin}, flag));
+    return object;
+  };
+  EXPECT_EQ(Text(as(objects.Int(3), "Mode", kTypeIsInt)), "3");
+  EXPECT_EQ(Text(as(objects.Float(0.5), "Rate", 0)), "0.5");
+  EXPECT_EQ(Text(as(objects.Str("x"), "Name", kTypeIsStr)), "'x'");
+  EXPECT_EQ(Text(as(objects.Tuple({objects.Int(3)}), "Size", kTypeIsTuple)), "(3,)");
+}
+
+TEST_P(ValueTest, WhatIsBrokenIsNoValue) {
+  const RemoteAddr list = objects.List({objects.Int(1)});
+  objects.memory().Put(list + kVarSize, int64_t{-1});
+  EXPECT_TRUE(absl::IsDataLoss(reader.Read(list).status()));
+  const RemoteAddr text = objects.Str("x");
+  objects.memory().Put(text + kUnicodeState, uint32_t{0});
+  EXPECT_TRUE(absl::IsDataLoss(reader.Read(text).status()));
+  EXPECT_TRUE(absl::IsDataLoss(reader.Read(RemoteAddr{}).status()));
+  EXPECT_TRUE(absl::IsDataLoss(reader.Read(objects.Tuple({RemoteAddr{}})).status()));
+}
+
+TEST_P(ValueTest, AStrIsMeasuredInBytes) {
+  const auto euros = [&](size_t count) {
+    const RemoteAddr str = objects.python().NewStr(std::u32string(count, U'\u20ac'));
+    objects.memory().Put(str + kObType, *objects.memory().ReadPointer(objects.Str("") + kObType));
+    return str;
+  };
+  EXPECT_EQ(reader.Read(euros(2))->text, "\xE2\x82\xAC\xE2\x82\xAC");
+  EXPECT_TRUE(reader.Read(euros(ValueReader::kLongestStr / 3)).ok());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(reader.Read(euros(ValueReader::kLongestStr / 3 + 1)).status()));
+}
+
+class SymbolsTest : public testing::Test {
+ protected:
+  FakeObjects objects{13};
+  Types types{objects.memory(), objects.interpreter()};
+
+  absl::StatusOr<ValueReader> Make(const FakeElf& elf, uint64_t load_bias) {
+    auto file = std::make_shared<InterpreterFile>(*objects.interpreter().file);
+    file->elf = std::make_shared<const ElfFile>(*elf.Open());
+    interpreter_ = objects.interpreter();
+    interpreter_.file = file;
+    interpreter_.load_bias = load_bias;
+    return ValueReader::Make(objects.memory(), interpreter_, types);
+  }
+  uint64_t TypeOf(RemoteAddr object) {
+    return objects.memory().ReadPointer(object + kObType)->value;
+  }
+
+ private:
+  Interpreter interpreter_;
+};
+
+TEST_F(SymbolsTest, AreLoadedAtABias) {
+  constexpr uint64_t kBias = 0x100'0000;
+  FakeElf elf;
+  elf.AddSymbol("PyFloat_Type", TypeOf(objects.Float(1)) - kBias);
+  elf.AddSymbol("PyBool_Type", TypeOf(objects.Bool(true)) - kBias);
+  elf.AddSymbol("_Py_NoneStruct", objects.None().value - kBias);
+  const auto reader = Make(elf, kBias);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE(reader->IsNone(objects.None()));
+  EXPECT_EQ(Repr(*reader->Read(objects.Tuple({objects.Bool(true), objects.Float(2)}))),
+            "(True, 2.0)");
+}
+
+TEST_F(SymbolsTest, AFileWithoutOneIsRefused) {
+  FakeElf elf;
+  elf.AddSymbol("PyFloat_Type", 0x50'0000);
+  elf.AddSymbol("PyBool_Type", 0x50'1000);
+  const absl::Status status = Make(elf, 0).status();
+  EXPECT_TRUE(absl::IsUnimplemented(status));
+  EXPECT_NE(status.message().find("_Py_NoneStruct"), absl::string_view::npos);
+}
+
 std::string ReprOf(double value) { return Repr({.kind = Value::Kind::kFloat, .floating = value}); }
 
 // As `python3 -c 'print(repr(...))'` has them.
@@ -90,6 +183,10 @@ TEST(ReprTest, FloatsAsPythonWritesThem) {
   EXPECT_EQ(ReprOf(1e15), "1000000000000000.0");
   EXPECT_EQ(ReprOf(123456789.5), "123456789.5");
   EXPECT_EQ(ReprOf(1.5e300), "1.5e+300");
+  EXPECT_EQ(ReprOf(-2.5e-7), "-2.5e-07");
+  EXPECT_EQ(ReprOf(9999999999999998.0), "9999999999999998.0");
+  EXPECT_EQ(ReprOf(5e-324), "5e-324");
+  EXPECT_EQ(ReprOf(100000), "100000.0");
   EXPECT_EQ(ReprOf(-0.0), "-0.0");
   EXPECT_EQ(ReprOf(2), "2.0");
   EXPECT_EQ(ReprOf(8.0 / 3), "2.6666666666666665");

@@ -1,5 +1,6 @@
 #include "tests/fakes/fake_objects.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/cpython/fake_elf.h"
@@ -121,7 +122,9 @@ RemoteAddr FakeObjects::NewInstance(RemoteAddr type, const Attributes& attribute
     memory().Put(object + managed.values, values);
   } else {
     const RemoteAddr dict = Dict({});
-    memory().Put(dict + kDictUsed, static_cast<int64_t>(attributes.size()));
+    memory().Put(dict + kDictUsed,
+                 int64_t{std::ranges::count_if(
+                     attributes, [](const auto& attribute) { return bool{attribute.second}; })});
     memory().Put(dict + kDictKeys, keys);
     memory().Put(dict + kDictValues, values);
     memory().Put(dict_at, dict);

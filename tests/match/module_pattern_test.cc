@@ -50,6 +50,38 @@ TEST(ModulePatternTest, ATypeIsTheClassOrOneThatItIsDerivedFrom) {
   EXPECT_FALSE(Takes("type:Conv2d", "Linear"));
 }
 
+TEST(ModulePatternTest, ATypesGlobTakesItsModuleToo) {
+  EXPECT_TRUE(Takes("type:torch.nn.*", "x"));
+  EXPECT_TRUE(Takes("type:torch.*.Linear", "x"));
+  EXPECT_FALSE(Takes("type:nn.*", "x")) << "the whole name, or what is behind its last dot";
+  EXPECT_FALSE(Takes("type:linear.Linear", "x"));
+  EXPECT_TRUE(Takes("type:object", "x"));
+  EXPECT_FALSE(ModulePattern::Compile("type:Linear")->Matches("Linear", {}));
+}
+
+TEST(ModulePatternTest, TheModelItselfCanHaveAnEmptyPath) {
+  EXPECT_TRUE(Takes("re:", ""));
+  EXPECT_TRUE(Takes("re:$", ""));
+  EXPECT_FALSE(Takes("re:.", ""));
+  EXPECT_FALSE(Takes("top", ""));
+}
+
+TEST(ModulePatternTest, SetsAndSingleCharacters) {
+  EXPECT_TRUE(Takes("top.layers.[0-3]", "top.layers.2"));
+  EXPECT_FALSE(Takes("top.layers.[0-3]", "top.layers.12"));
+  EXPECT_TRUE(Takes("top.layers.?", "top.layers.2"));
+  EXPECT_FALSE(Takes("Top.layers.?", "top.layers.2"));
+}
+
+TEST(ModulePatternTest, CopiesAreEqualToTheFirst) {
+  for (const char* text : {"top.*", "re:top", "type:Linear"}) {
+    const ModulePattern first = *ModulePattern::Compile(text);
+    const ModulePattern copy = first;
+    EXPECT_EQ(copy.text(), text);
+    EXPECT_TRUE(copy.Matches("top.a", LinearTypes())) << text;
+  }
+}
+
 TEST(ModulePatternTest, MistakesAreNamed) {
   EXPECT_THAT(WhyNot(""), HasSubstr("empty"));
   EXPECT_THAT(WhyNot("type:"), HasSubstr("type is missing"));

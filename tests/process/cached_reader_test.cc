@@ -1,7 +1,9 @@
 #include "daemon/process/cached_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -87,6 +89,63 @@ TEST(CachedReaderTest, AddressesOutsideUserSpaceGoToTheSource) {
   const CachedReader reader(memory, kBlock);
   EXPECT_FALSE(ReadsRightly(reader, UINT64_MAX - 3, 8));
   EXPECT_EQ(reader.cached_bytes(), 0u);
+}
+
+TEST(CachedReaderTest, WhatIsForgottenIsReadAnew) {
+  FakeMemory memory;
+  const uint64_t page = 5 * 16 + 3;
+  memory.unmapped_pages = {page};
+  CachedReader reader(memory, 10 * kBlock);
+  EXPECT_FALSE(ReadsRightly(reader, page * 4096, 8));
+  EXPECT_TRUE(ReadsRightly(reader, 7 * kBlock, 8));
+  memory.unmapped_pages = {7 * 16};
+  EXPECT_TRUE(ReadsRightly(reader, 7 * kBlock, 8)) << "it is remembered";
+  const uint64_t reads = reader.source_reads();
+  reader.Forget();
+  EXPECT_EQ(reader.cached_bytes(), 0u);
+  EXPECT_TRUE(ReadsRightly(reader, page * 4096, 8));
+  EXPECT_FALSE(ReadsRightly(reader, 7 * kBlock, 8));
+  EXPECT_TRUE(ReadsRightly(reader, 7 * kBlock + 4096, 8));
+  EXPECT_EQ(reader.source_reads(), reads + 1 + 17);
+}
+
+TEST(CachedReaderTest, AfterItHasForgottenItHoldsNoMoreThanBefore) {
+  const FakeMemory memory;
+  CachedReader reader(memory, 3 * kBlock);
+  reader.Forget();
+  for (uint64_t round = 1; round <= 4; ++round) {
+    for (uint64_t block = 1; block <= 1 + round; ++block) {
+      EXPECT_TRUE(ReadsRightly(reader, (10 * round + block) * kBlock + 17, 64));
+      EXPECT_EQ(reader.cached_bytes(), std::min<uint64_t>(block, 3) * kBlock);
+    }
+    reader.Forget();
+  }
+}
+
+class ZeroMemory : public MemoryReader {
+ public:
+  absl::Status Read(RemoteAddr, std::span<std::byte> out) const override {
+    std::ranges::fill(out, std::byte{});
+    return absl::OkStatus();
+  }
+};
+
+long LargestKib() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(CachedReaderTest, ItsOwnMemoryServesAgainAfterItHasForgotten) {
+  const ZeroMemory memory;
+  CachedReader reader(memory, 3 * kBlock);
+  const long before = LargestKib();
+  for (uint64_t round = 1; round <= 1000; ++round) {
+    for (uint64_t block = 0; block < 3; ++block)
+      ASSERT_TRUE(reader.ReadPointer({(3 * round + block) * kBlock}).ok());
+    reader.Forget();
+  }
+  EXPECT_LT(LargestKib() - before, 20'000) << "of 3,000 blocks of 64 KiB";
 }
 
 TEST(CachedReaderTest, AHundredThousandSmallReads) {

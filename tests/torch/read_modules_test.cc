@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "daemon/base/clock.h"
+#include "daemon/process/cached_reader.h"
 #include "tests/torch/fake_torch.h"
 
 namespace sbump {
@@ -14,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr uint64_t kSecondsNs = 20'000'000'000;
 
@@ -31,6 +33,12 @@ class ReadModulesTest : public testing::TestWithParam<int> {
     for (const ModuleTree& tree : forest.trees)
       for (const Module& module : tree.modules) paths.push_back(module.path);
     return paths;
+  }
+  // A hole, so that what comes next is in another block of the cache, which is read page by page.
+  void LeaveAGap() {
+    const RemoteAddr gap = objects.python().Allocate(CachedReader::kBlockBytes);
+    for (uint64_t at = FakeMemory::kPage; at < CachedReader::kBlockBytes; at += FakeMemory::kPage)
+      torch.memory().Unmap(gap + static_cast<int64_t>(at));
   }
   RemoteAddr Linear(int64_t in, int64_t out, RemoteAddr weight = {}) {
     if (!weight) weight = torch.NewTensor({.dims = {out, in}});
@@ -206,6 +214,158 @@ TEST_P(ReadModulesTest, OneThatNeverAgreesIsToldAsAMoment) {
   ASSERT_TRUE(forest.ok()) << forest.status();
   EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("changed while they were read")));
   EXPECT_EQ(forest->readings, static_cast<uint64_t>(kMostReadings));
+}
+
+TEST_P(ReadModulesTest, OfAStoppedProcessOneReadingIsEnough) {
+  const RemoteAddr number = objects.Int(1);
+  torch.NewModule({.attributes = {{"step", number}}});
+  uint32_t step = 0;
+  const ChangingMemory changing(torch.memory(),
+                                [&](uint64_t) { torch.memory().Put(number + 24, ++step); });
+  const auto forest =
+      ReadModules(changing, torch.interpreter(), {.stopped = true}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->readings, 1u);
+  EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
+TEST_P(ReadModulesTest, AModelThatTakesTooLong) {
+  torch.NewModule({});
+  for (const bool stopped : {false, true}) {
+    const auto forest = ReadModules(torch.memory(), torch.interpreter(), {.stopped = stopped}, 1);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(forest.status())) << forest.status();
+  }
+}
+
+// Wherever the time runs out, half a model is no model. The clock is read at every 32nd read only.
+TEST_P(ReadModulesTest, TimeThatRunsOutInTheMiddleOfAStop) {
+  FakeObjects::Attributes parameters, attributes;
+  std::vector<RemoteAddr> impls;
+  for (int i = 0; i < 6; ++i) {
+    LeaveAGap();
+    attributes.emplace_back("depth" + std::to_string(i), objects.Int(i));
+    impls.push_back(torch.ImplOf(torch.NewTensor({.dims = {7, 5}})));
+  }
+  for (const RemoteAddr impl : impls)
+    parameters.emplace_back("weight", torch.NewTensor({.impl = impl}));
+  torch.NewModule({.parameters = parameters, .attributes = attributes});
+  const auto whole = Read({.stopped = true});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  uint64_t reads = 0;
+  const ChangingMemory counted(torch.memory(), [&](uint64_t count) { reads = count; });
+  ASSERT_TRUE(ReadModules(counted, torch.interpreter(), {.stopped = true}, UINT64_MAX).ok());
+  for (uint64_t slow = 1; slow < reads; slow += 16) {
+    const uint64_t deadline_ns = MonotonicNs() + 3'000'000;
+    const ChangingMemory waits(torch.memory(), [&](uint64_t count) {
+      while (count == slow && MonotonicNs() < deadline_ns) {
+      }
+    });
+    const auto forest = ReadModules(waits, torch.interpreter(), {.stopped = true}, deadline_ns);
+    if (forest.ok()) {
+      EXPECT_TRUE(forest->trees == whole->trees)
+          << "at read " << slow << " of " << reads << ", with "
+          << forest->trees[0].modules[0].attributes.size() << " of 6 attributes";
+    } else {
+      EXPECT_TRUE(absl::IsDeadlineExceeded(forest.status())) << forest.status();
+    }
+  }
+}
+
+TEST_P(ReadModulesTest, AProcessWithoutTorch) {
+  FakeObjects plain(GetParam());
+  const absl::Status status =
+      ReadModules(plain.memory(), plain.interpreter(), {}, MonotonicNs() + kSecondsNs).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has not imported torch"));
+}
+
+TEST_P(ReadModulesTest, TorchInTwoSubinterpreters) {
+  torch.NewModule({});
+  FakePython& python = objects.python();
+  python.SetModules(
+      python.AddInterpreter(),
+      python.NewDict(
+          {{objects.Str("torch.nn.modules.module"),
+            python.NewModule({{objects.Str("Module"), objects.NewClass("torch", "Module")}})}}));
+  EXPECT_TRUE(absl::IsUnimplemented(Read().status()));
+}
+
+TEST_P(ReadModulesTest, WithoutAPrefixPathsBeginAtTheChildren) {
+  const RemoteAddr shared = torch.NewModule({});
+  torch.NewModule({.children = {{"a", shared}, {"b", shared}}});
+  torch.NewModule({});
+  const auto forest = Read({.prefix = ""});
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(PathsOf(*forest), ElementsAre("", "a", "#2"));
+  EXPECT_THAT(forest->trees[0].modules[1].aliases, ElementsAre("b"));
+  EXPECT_EQ(forest->modules(), 3u);
+}
+
+TEST_P(ReadModulesTest, ATensorUnlikeTheOthersIsNotTold) {
+  torch.NewModule({.parameters = {{"weight", torch.NewTensor({.dims = {7, 5}})}},
+                   .buffers = {{"good", torch.NewTensor({.dims = {3}})},
+                               {"bad", torch.NewTensor({.impl = RemoteAddr{16}})}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  const Module& module = forest->trees[0].modules[0];
+  EXPECT_TRUE(module.parameters[0].tensor);
+  EXPECT_THAT(module.buffers[0].tensor->dims, ElementsAre(3));
+  EXPECT_FALSE(module.buffers[1].tensor);
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("1 tensors are not laid out")));
+  EXPECT_GT(forest->readings, 2u) << "it may have been changing";
+}
+
+// torch gives a Linear that is sharded, or not made yet, a weight of other dims.
+TEST_P(ReadModulesTest, OfADerivedClassTheWeightNeedNotBeAsItsFeaturesSay) {
+  const RemoteAddr sharded = torch.Class("app", "ShardedLinear", {linear});
+  torch.NewModule(
+      {.type = sharded,
+       .parameters = {{"weight", torch.NewTensor({.dims = {2, 5}})}},
+       .attributes = {{"in_features", objects.Int(5)}, {"out_features", objects.Int(4)}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(forest->trees[0].modules[0].parameters[0].tensor->dims, ElementsAre(2, 5));
+  EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
+TEST_P(ReadModulesTest, AFreeThreadedBuildIsRefused) {
+  torch.NewModule({});
+  Interpreter interpreter = torch.interpreter();
+  interpreter.own_layout.free_threaded = true;
+  EXPECT_TRUE(absl::IsUnimplemented(
+      ReadModules(torch.memory(), interpreter, {}, MonotonicNs() + kSecondsNs).status()));
+}
+
+TEST_P(ReadModulesTest, AChildThatKnowsItsParentIsAnInstanceAllTheSame) {
+  const RemoteAddr stage = objects.NewClass("app", "Stage");
+  objects.Import("app", {{"Stage", stage}});
+  const RemoteAddr up = objects.List({objects.None()});
+  const RemoteAddr child = objects.NewInstance(stage, {{"up", up}});
+  const RemoteAddr parent = objects.NewInstance(stage, {{"child", child}});
+  torch.memory().Put(*torch.memory().ReadPointer(up + 24), parent);
+  EXPECT_THAT(std::string(Read({.root_type = "app.Stage"}).status().message()),
+              Not(HasSubstr("has no instance")));
+}
+
+TEST_P(ReadModulesTest, WhereCallsOfModulesBegin) {
+  torch.memory().Put(torch.module_type() + kTpCall, RemoteAddr{0x40'2000});
+  const auto find = [&](const ModuleQuery& query) {
+    return FindModuleCall(torch.memory(), torch.interpreter(), query);
+  };
+  EXPECT_EQ(*find({}), RemoteAddr{0x40'2000});
+  EXPECT_TRUE(absl::IsNotFound(find({.root_type = "app.Stage"}).status()));
+}
+
+TEST(ReadModulesLimitsTest, MoreModelsThanAreShown) {
+  FakeTorch torch(13);
+  for (int i = 0; i < 1003; ++i)
+    torch.objects().NewInstance(torch.module_type(), {{"training", torch.objects().Bool(false)}});
+  const auto forest =
+      ReadModules(torch.memory(), torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->trees.size(), 1000u);
+  EXPECT_EQ(forest->trees[999].modules[0].path, "top#1000");
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("1003 modules are held by no other; 1000")));
 }
 
 }  // namespace

@@ -53,5 +53,39 @@ TEST(StaticParamsTest, OtherTypesHaveNone) {
   EXPECT_EQ(Told("app.Linear", {{"in_features", IntValue(3)}}), "{}");
 }
 
+TEST(StaticParamsTest, TheOtherLayers) {
+  const NamedValues all = {
+      {"num_features", IntValue(8)},
+      {"eps", {.kind = Value::Kind::kFloat, .floating = 1e-5}},
+      {"momentum", {.kind = Value::Kind::kFloat, .floating = 0.1}},
+      {"inplace", {.kind = Value::Kind::kBool, .boolean = true}},
+      {"p", {.kind = Value::Kind::kFloat, .floating = 0.5}},
+      {"num_embeddings", IntValue(100)},
+      {"embedding_dim", IntValue(16)},
+      {"scale_factor", Pair(2, 2)},
+  };
+  EXPECT_EQ(Told("torch.nn.modules.batchnorm.BatchNorm2d", all),
+            "{'num_features': 8, 'epsilon': 1e-05, 'momentum': 0.1}");
+  EXPECT_EQ(Told("torch.nn.modules.activation.ReLU", all), "{'in_place': True}");
+  EXPECT_EQ(Told("torch.nn.modules.dropout.Dropout", all), "{'p': 0.5, 'in_place': True}");
+  EXPECT_EQ(Told("torch.nn.modules.sparse.Embedding", all),
+            "{'num_embeddings': 100, 'embedding_dim': 16}");
+  EXPECT_EQ(Told("torch.nn.modules.upsampling.Upsample", all), "{'scale_factor': (2, 2)}");
+}
+
+TEST(StaticParamsTest, APairIsMadeOfAnIntABoolOrATuple) {
+  const auto of = [](Value value) {
+    return Told("torch.nn.modules.pooling.MaxPool2d", {{"stride", std::move(value)}});
+  };
+  EXPECT_EQ(of({.kind = Value::Kind::kBool, .boolean = true}), "{'stride': [True, True]}");
+  EXPECT_EQ(of({.kind = Value::Kind::kFloat, .floating = 2}), "{'stride': None}");
+  EXPECT_EQ(of({.kind = Value::Kind::kTuple}), "{'stride': []}");
+}
+
+TEST(StaticParamsTest, AKeyIsWrittenAsPythonWritesIt) {
+  EXPECT_EQ(ReprOfDict({}), "{}");
+  EXPECT_EQ(ReprOfDict({{"it's", IntValue(1)}, {"b", Value{}}}), "{\"it's\": 1, 'b': None}");
+}
+
 }  // namespace
 }  // namespace sbump

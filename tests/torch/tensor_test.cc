@@ -129,5 +129,98 @@ TEST_F(TensorTest, SizesThatLieAreRefused) {
   EXPECT_TRUE(absl::IsDataLoss(ReadTensor(memory, layout, good).status()));
 }
 
+TEST_F(TensorTest, AnEmptyTensorLiesInAnyStorage) {
+  const RemoteAddr empty = torch.NewTensor({.dims = {0, 5}});
+  const RemoteAddr weight = torch.NewTensor({.dims = {7, 5}});
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf({{empty, std::nullopt}}))) << "it tells no place";
+  const auto layout = CalibrateTensors(memory, {{empty, std::nullopt}, {weight, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->storage, kTorch113.storage);
+  EXPECT_THAT(ReadTensor(memory, *layout, empty)->dims, ElementsAre(0, 5));
+}
+
+TEST_F(TensorTest, AViewEndsWithinItsStorage) {
+  const RemoteAddr base = torch.NewTensor({.dims = {8, 8}});
+  const RemoteAddr view = torch.NewTensor({.dims = {4}, .storage = torch.StorageOf(base)});
+  const RemoteAddr offset = torch.ImplOf(view) + kTorch113.sizes + 88;
+  memory.Put(offset, int64_t{60});  // the last four elements
+  const std::vector<TensorSample> both = {{base, std::nullopt}, {view, std::nullopt}};
+  EXPECT_EQ(CalibrateTensors(memory, both)->storage, kTorch113.storage);
+  memory.Put(offset, int64_t{61});
+  EXPECT_EQ(CalibrateTensors(memory, both)->storage, -1);
+  memory.Put(offset, int64_t{-1});
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf(both)));
+}
+
+TEST_F(TensorTest, NoStorageOfAnElementTypeThatIsNotKnown) {
+  const RemoteAddr tensor = torch.NewTensor({.dims = {7, 5}, .dtype = 999});
+  EXPECT_EQ(CalibrateTensors(memory, {{tensor, std::nullopt}})->storage, -1);
+}
+
+// What a hostile tensor says must not make a number that is none: run with --config=asan.
+TEST_F(TensorTest, StridesThatEndBehindAllMemory) {
+  const RemoteAddr tensor = torch.NewTensor({.dims = {2}, .dtype = 0});
+  const RemoteAddr sizes = torch.ImplOf(tensor) + kTorch113.sizes;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (int64_t stride : {kMost, kMost - 1, kMost / 2, int64_t{-1}}) {
+    memory.Put(sizes + 48, stride);
+    const auto layout = CalibrateTensors(memory, {{tensor, std::nullopt}});
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    EXPECT_EQ(layout->storage, -1) << stride;
+  }
+  memory.Put(sizes + 48, int64_t{0});
+  memory.Put(sizes + 88, kMost);
+  EXPECT_EQ(CalibrateTensors(memory, {{tensor, std::nullopt}})->storage, -1);
+}
+
+TEST_F(TensorTest, OfManyParametersSomeAreLookedAt) {
+  std::vector<TensorSample> samples(kMostSamples * 3, {torch.NewTensor({.dims = {7, 5}}), {}});
+  const uint64_t before = memory.reads();
+  ASSERT_TRUE(CalibrateTensors(memory, samples).ok());
+  const uint64_t reads = memory.reads() - before;
+  samples.resize(kMostSamples);
+  ASSERT_TRUE(CalibrateTensors(memory, samples).ok());
+  EXPECT_EQ(memory.reads() - before, 2 * reads);
+}
+
+TEST_F(TensorTest, NoSampleIsNoAnswer) { EXPECT_TRUE(absl::IsDataLoss(StatusOf({}))); }
+
+TEST_F(TensorTest, PointersThatLeadNowhere) {
+  const RemoteAddr tensor = torch.NewTensor({.dims = {7, 5}});
+  const RemoteAddr deep = torch.NewTensor({.dims = {2, 1, 3, 1, 2, 1}});
+  const TensorLayout layout = *CalibrateTensors(memory, {{tensor, std::nullopt}});
+  memory.Put(tensor + layout.impl, RemoteAddr{0x7000'0000'0000});
+  EXPECT_FALSE(ReadTensor(memory, layout, tensor).ok());
+  EXPECT_TRUE(ReadTensor(memory, layout, deep).ok());
+  const RemoteAddr first = torch.ImplOf(deep) + layout.sizes + 8;
+  for (const RemoteAddr dims : {RemoteAddr{}, RemoteAddr{16}, RemoteAddr{uint64_t{1} << 60}}) {
+    memory.Put(first, dims);
+    EXPECT_EQ(ReadTensor(memory, layout, deep).status().message(), "a tensor without sizes");
+  }
+  memory.Put(first, RemoteAddr{0x7000'0000'0000});
+  EXPECT_TRUE(absl::IsDataLoss(ReadTensor(memory, layout, deep).status()));
+}
+
+// Both orders of the three bytes are a device where all are on cuda:0 and the flag is the last:
+// 01 00 01 is cpu:1 with the flag first.
+TEST(DeviceTest, TheOneGpuOfAModelIsToldFromTheProcessor) {
+  FakeTorch torch(13, kTorch214);
+  const RemoteAddr gpu = torch.NewTensor({.dims = {3}, .device = 1, .device_index = 0});
+  const auto layout = CalibrateTensors(torch.memory(), {{gpu, std::nullopt}});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, gpu)->device, "cuda:0") << "no cpu:1";
+  const RemoteAddr second = torch.NewTensor({.dims = {3}, .device = 1, .device_index = 1});
+  const auto same = CalibrateTensors(torch.memory(), {{second, std::nullopt}});
+  EXPECT_EQ(ReadTensor(torch.memory(), *same, second)->device, "cuda:1") << "in both orders";
+}
+
+TEST(IsTensorTest, ByTheNameOfItsBaseInEachVersion) {
+  EXPECT_TRUE(IsTensor({.full_names = {"torch.Tensor", "torch._C._TensorBase"}}));
+  EXPECT_TRUE(IsTensor({.full_names = {"torch.Tensor", "torch._C.TensorBase"}}));
+  EXPECT_TRUE(IsTensor({.full_names = {"torch.nn.parameter.Parameter", "torch.Tensor",
+                                       "torch._C.TensorBase", "object"}}));
+  EXPECT_FALSE(IsTensor({.full_names = {"app.Tensor", "object"}}));
+}
+
 }  // namespace
 }  // namespace sbump

@@ -1,0 +1,122 @@
+#include "daemon/torch/module_roots.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/torch/fake_torch.h"
+
+namespace sbump {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class ModuleRootsTest : public testing::TestWithParam<int> {
+ protected:
+  FakeTorch torch{GetParam()};
+  FakeObjects& objects = torch.objects();
+  FakeMemory& memory = torch.memory();
+
+  absl::StatusOr<std::vector<RemoteAddr>> Find(const Interpreter& interpreter, RemoteAddr root_type,
+                                               ListOwner owner = ListOwner::kRunning) {
+    Types types(memory, interpreter);
+    const ValueReader values = *ValueReader::Make(memory, interpreter, types);
+    ModuleReader reader(memory, interpreter, types, values, root_type);
+    return FindModuleRoots(memory, interpreter, owner, reader);
+  }
+  absl::StatusOr<std::vector<RemoteAddr>> Find() {
+    return Find(torch.interpreter(), torch.module_type());
+  }
+  // Of no attributes but its children, in that generation.
+  RemoteAddr NewModule(const FakeObjects::Attributes& children, int generation) {
+    return objects.NewInstance(torch.module_type(), {{"_modules", objects.Dict(children)}},
+                               AttributePlace::kDict, generation);
+  }
+  void SetHeld(RemoteAddr children, RemoteAddr value) {
+    const DictEntries entries =
+        *FindDictEntries(memory, objects.layout(), torch.interpreter().dict_type, children);
+    memory.Put(entries.first + (entries.entry_size - 8), value);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, ModuleRootsTest, testing::ValuesIn(kFakeMinors));
+
+TEST_P(ModuleRootsTest, WhatNoOtherModuleHolds) {
+  const RemoteAddr leaf = torch.NewModule({});
+  const RemoteAddr inner = torch.NewModule({.children = {{"leaf", leaf}}});
+  const RemoteAddr model = torch.NewModule({.children = {{"inner", inner}, {"leaf", leaf}}});
+  const RemoteAddr stray = torch.NewModule({});
+  EXPECT_THAT(*Find(), UnorderedElementsAre(model, stray));
+}
+
+TEST_P(ModuleRootsTest, OfEachGenerationAndThePermanentOne) {
+  std::vector<RemoteAddr> modules;
+  for (int generation = 0; generation < 4; ++generation)
+    modules.push_back(NewModule({}, generation));
+  EXPECT_THAT(*Find(), testing::UnorderedElementsAreArray(modules));
+  const RemoteAddr model = NewModule({{"a", modules[0]}, {"b", modules[3]}}, 1);
+  EXPECT_THAT(*Find(), UnorderedElementsAre(modules[1], modules[2], model));
+}
+
+TEST_P(ModuleRootsTest, InstancesOfOtherClassesAreNone) {
+  const RemoteAddr child = torch.NewModule({});
+  objects.NewInstance(objects.NewClass("app", "Other"), {{"module", child}});
+  const RemoteAddr derived = torch.NewModule({.type = torch.Class("app", "Mine")});
+  EXPECT_THAT(*Find(), UnorderedElementsAre(child, derived));
+}
+
+TEST_P(ModuleRootsTest, NoModuleAtAll) { EXPECT_THAT(*Find(), IsEmpty()); }
+
+TEST_P(ModuleRootsTest, OneThatHoldsItselfIsOne) {
+  const RemoteAddr children = objects.Dict({{"self", objects.None()}});
+  const RemoteAddr model = objects.NewInstance(torch.module_type(), {{"_modules", children}});
+  SetHeld(children, model);
+  EXPECT_THAT(*Find(), ElementsAre(model));
+}
+
+TEST_P(ModuleRootsTest, OneThatIsBeingMadeHoldsNone) {
+  const RemoteAddr child = torch.NewModule({});
+  const RemoteAddr made = NewModule({{"child", child}}, 0);
+  const auto& managed = objects.layout().managed_dict;
+  memory.Put(made + (managed.dict == kAbsent ? 16 : managed.dict), RemoteAddr{});
+  EXPECT_THAT(*Find(), UnorderedElementsAre(child, made));
+}
+
+TEST_P(ModuleRootsTest, OneWhoseChildrenAreBrokenIsStillOne) {
+  const RemoteAddr broken = torch.NewModule({.children = {{"fake", objects.Int(3)}}});
+  const RemoteAddr freed = torch.NewModule({});
+  objects.Free(freed);
+  EXPECT_THAT(*Find(), UnorderedElementsAre(broken, freed));
+}
+
+TEST_P(ModuleRootsTest, OfAnotherClassAttributesHold) {
+  const RemoteAddr stage = objects.NewClass("app", "Stage");
+  const RemoteAddr first = objects.NewInstance(stage, {}), second = objects.NewInstance(stage, {});
+  const RemoteAddr root =
+      objects.NewInstance(stage, {{"first", first}, {"rest", objects.List({second})}});
+  torch.NewModule({});
+  EXPECT_THAT(*Find(torch.interpreter(), stage), ElementsAre(root));
+}
+
+TEST_P(ModuleRootsTest, WhileACollectionRunsTheListsAreNotWhole) {
+  torch.NewModule({});
+  memory.Put(objects.python().CollectingFlag(), int32_t{1});
+  EXPECT_TRUE(absl::IsUnavailable(Find().status()));
+}
+
+TEST_P(ModuleRootsTest, AListThatChangesIsNoAnswer) {
+  const RemoteAddr first = torch.NewModule({}), second = torch.NewModule({});
+  memory.Put(second + -kGcHeadSize + 8, second);  // its link back
+  EXPECT_TRUE(absl::IsDataLoss(Find().status()));
+  EXPECT_THAT(*Find(torch.interpreter(), torch.module_type(), ListOwner::kStopped),
+              UnorderedElementsAre(first, second));
+}
+
+TEST_P(ModuleRootsTest, AFreeThreadedBuildHasNoLists) {
+  Interpreter interpreter = torch.interpreter();
+  interpreter.own_layout.free_threaded = true;
+  EXPECT_TRUE(absl::IsUnimplemented(Find(interpreter, torch.module_type()).status()));
+}
+
+}  // namespace
+}  // namespace sbump
