@@ -55,8 +55,9 @@ static __always_inline void note_thread(struct sb_slot* slot, __u32 index) {
     skip(SB_SKIP_THREADS_FULL);
 }
 
-static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u32 index,
-                                  __u32 trap_cost_ns, __u64 call, __u64 now_ns) {
+/* Returns what was injected; 0 where the daemon does it. */
+static __always_inline __u64 delay(struct pt_regs* ctx, struct sb_slot* slot, __u32 index,
+                                   __u32 trap_cost_ns, __u64 call, __u64 now_ns) {
   __u64 delay_ns = slot->delay_ns;
   __u64 every = slot->every;
   struct spin spin = {
@@ -66,8 +67,8 @@ static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u
   };
   __u64 injected_ns;
 
-  if (delay_ns == 0 || now_ns < control.delay_from_ns || now_ns >= control.delay_until_ns) return;
-  if (every > 1 && call % every != 0) return;
+  if (delay_ns == 0 || now_ns < control.delay_from_ns || now_ns >= control.delay_until_ns) return 0;
+  if (every > 1 && call % every != 0) return 0;
   spin.deadline_ns = now_ns + (delay_ns > trap_cost_ns ? delay_ns - trap_cost_ns : 0);
   if (config.sleeps && delay_ns >= SB_SHORTEST_SLEEP_NS) {
     struct sb_sleep_request request = {
@@ -78,7 +79,7 @@ static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u
         .slot = index,
     };
 
-    if (sleep_or_spin(&request, &spin)) return;
+    if (sleep_or_spin(&request, &spin)) return 0;
   } else {
     run_spin(&spin);
     if (spin.now_ns < spin.deadline_ns) spin.aborted = true;
@@ -86,6 +87,7 @@ static __always_inline void delay(struct pt_regs* ctx, struct sb_slot* slot, __u
   if (spin.aborted) skip(SB_SKIP_ABORTED_DELAY);
   injected_ns = spin.now_ns - now_ns + trap_cost_ns;
   sb_add_delay(slot, delay_ns, injected_ns);
+  return injected_ns;
 }
 
 static __always_inline struct sb_slot* find_slot(__u32 index) {
@@ -96,17 +98,18 @@ static __always_inline struct sb_slot* find_slot(__u32 index) {
   return slots ? bpf_map_lookup_elem(slots, &within) : NULL;
 }
 
-static __always_inline void count_and_delay(struct pt_regs* ctx, __u32 index, __u32 trap_cost_ns,
-                                            __u64 now_ns) {
+/* Returns what was injected. */
+static __always_inline __u64 count_and_delay(struct pt_regs* ctx, __u32 index, __u32 trap_cost_ns,
+                                             __u64 now_ns) {
   struct sb_slot* slot = find_slot(index);
   __u64 call;
 
-  if (!slot) return;
+  if (!slot) return 0;
   call = __sync_fetch_and_add(&slot->calls, 1) + 1;
   if (slot->first_hit_ns == 0) __sync_val_compare_and_swap(&slot->first_hit_ns, 0, now_ns);
   slot->last_hit_ns = now_ns;
   note_thread(slot, index);
-  delay(ctx, slot, index, trap_cost_ns, call, now_ns);
+  return delay(ctx, slot, index, trap_cost_ns, call, now_ns);
 }
 
 #endif /* SBUMP_BPF_COUNT_BPF_H_ */

@@ -13,6 +13,7 @@
 #include "bpf/session.bpf.h"
 #include "bpf/shared/event.h"
 #include "bpf/shared/verdict.h"
+#include "bpf/span.bpf.h"
 #include "bpf/thread_state.bpf.h"
 #include "bpf/wanted.bpf.h"
 

@@ -32,42 +32,51 @@ struct {
 /* Calls of objects that the daemon does not know, though it knows their type. */
 __u64 unknown_modules = 0;
 
-static __always_inline void count_module(struct pt_regs* ctx) {
+/* Returns the module where its calls are to be followed, else 0; and what was injected. */
+static __always_inline __u64 count_module(struct pt_regs* ctx, __u64* injected_ns) {
   __u64 now_ns = bpf_ktime_get_ns();
   __u64 object = ctx->rdi;
   struct sb_module* module;
   __u64 type;
+  __u32 follows;
 
-  if (is_off()) return;
+  if (is_off()) return 0;
   if (!read_user(&type, sizeof(type), object + OB_TYPE_OFFSET + config.head_shift)) {
     skip(SB_SKIP_UNREADABLE);
-    return;
+    return 0;
   }
   module = bpf_map_lookup_elem(&modules, &object);
   if (!module) {
     if (bpf_map_lookup_elem(&module_types, &type)) __sync_fetch_and_add(&unknown_modules, 1);
-    return;
+    return 0;
   }
   if (module->type != type) {
     bpf_map_delete_elem(&modules, &object);
     skip(SB_SKIP_MODULE_GONE);
-    return;
+    return 0;
   }
-  if (module->slot != SB_NO_SLOT) count_and_delay(ctx, module->slot, module->trap_cost_ns, now_ns);
+  follows = module->flags & SB_MODULE_FOLLOWED;
+  if (module->slot != SB_NO_SLOT)
+    *injected_ns = count_and_delay(ctx, module->slot, module->trap_cost_ns, now_ns);
+  return follows ? object : 0;
 }
 
 SEC("uprobe.s")
 int sb_module_hit(struct pt_regs* ctx) {
+  __u64 injected_ns;
+
   run_on_own_stack(ctx);
-  count_module(ctx);
+  count_module(ctx, &injected_ns);
   return 0;
 }
 
 /* As sb_native_hit_multi. */
 SEC("uprobe.s")
 int sb_module_hit_multi(struct pt_regs* ctx) {
+  __u64 injected_ns;
+
   run_on_own_stack(ctx);
-  count_module(ctx);
+  count_module(ctx, &injected_ns);
   return 0;
 }
 

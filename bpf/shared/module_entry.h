@@ -20,11 +20,15 @@
 #define SB_FIRST_MODULE_SLOT (SB_FIRST_MODULE_CHUNK * SB_SLOTS_PER_CHUNK)
 #define SB_MODULE_TARGETS (SB_MODULE_CHUNKS * SB_SLOTS_PER_CHUNK)
 
+#define SB_MODULE_FOLLOWED 1u /* its calls are told, begin and end */
+
 struct sb_module {
   __u64 type;         /* ob_type: a mismatch means that the address was used again */
   __u32 slot;         /* or SB_NO_SLOT */
   __u32 trap_cost_ns; /* part of every dose */
+  __u32 flags;
+  __u32 pad;
 };
-SB_STATIC_ASSERT(sizeof(struct sb_module) == 16, "sb_module has no hidden padding");
+SB_STATIC_ASSERT(sizeof(struct sb_module) == 24, "sb_module has no hidden padding");
 
 #endif /* SBUMP_BPF_SHARED_MODULE_ENTRY_H_ */

@@ -88,6 +88,34 @@ uint64_t Programs::unknown_module_calls() const {
   return __atomic_load_n(&impl_->skeleton->bss->unknown_modules, __ATOMIC_RELAXED);
 }
 
+sb_span_layout& Programs::span_layout() { return impl_->skeleton->bss->span_layout; }
+
+absl::Status Programs::SetSpanSite(RemoteAddr address, const sb_span_site& site) {
+  if (bpf_map__update_elem(impl_->skeleton->maps.span_sites, &address.value, sizeof(address.value),
+                           &site, sizeof(site), BPF_ANY) != 0) {
+    return ErrnoStatus(errno, "the table of return sites");
+  }
+  return absl::OkStatus();
+}
+
+void Programs::SetValueType(RemoteAddr type, sb_value_kind kind) {
+  const auto value = static_cast<uint8_t>(kind);
+  bpf_map__update_elem(impl_->skeleton->maps.value_types, &type.value, sizeof(type.value), &value,
+                       sizeof(value), BPF_ANY);
+}
+
+int Programs::span_fd() const { return ring_buffer__epoll_fd(impl_->span_ring); }
+
+void Programs::ConsumeSpans(const std::function<void(const sb_span_event&)>& on_event) {
+  impl_->on_span = on_event;
+  ring_buffer__consume(impl_->span_ring);
+  impl_->on_span = nullptr;
+}
+
+uint64_t Programs::spans_lost() const {
+  return __atomic_load_n(&impl_->skeleton->bss->spans_lost, __ATOMIC_RELAXED);
+}
+
 std::array<uint64_t, SB_SKIP_REASONS> Programs::skipped() const {
   std::array<uint64_t, SB_SKIP_REASONS> counts;
   for (size_t i = 0; i < counts.size(); ++i) {

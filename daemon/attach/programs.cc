@@ -80,6 +80,7 @@ void RunSideBySide(const std::vector<std::function<void()>>& jobs) {
 Programs::Impl::~Impl() {
   if (ring != nullptr) ring_buffer__free(ring);
   if (sleep_ring != nullptr) ring_buffer__free(sleep_ring);
+  if (span_ring != nullptr) ring_buffer__free(span_ring);
   slots.reset();
   if (skeleton != nullptr) frame_entry__destroy(skeleton);
 }
@@ -106,6 +107,14 @@ bpf_program* Programs::Impl::Find(ProgramKind kind) const {
       return skeleton->progs.sb_module_hit;
     case ProgramKind::kModuleHitMulti:
       return skeleton->progs.sb_module_hit_multi;
+    case ProgramKind::kSpanBegin:
+      return skeleton->progs.sb_span_begin;
+    case ProgramKind::kSpanBeginMulti:
+      return skeleton->progs.sb_span_begin_multi;
+    case ProgramKind::kSpanEnd:
+      return skeleton->progs.sb_span_end;
+    case ProgramKind::kSpanEndMulti:
+      return skeleton->progs.sb_span_end_multi;
   }
   return nullptr;
 }
@@ -121,11 +130,17 @@ void Programs::Impl::ChoosePrograms(const sb_config& config) const {
   bpf_program__set_autoload(skeleton->progs.sb_calibrate, set.calibration);
   bpf_program__set_autoload(skeleton->progs.sb_native_hit, set.native);
   bpf_program__set_autoload(skeleton->progs.sb_native_hit_multi, set.native && UprobeMultiWorks());
-  bpf_program__set_autoload(skeleton->progs.sb_module_hit, set.modules);
-  bpf_program__set_autoload(skeleton->progs.sb_module_hit_multi, set.modules && UprobeMultiWorks());
-  for (ProgramKind kind : {ProgramKind::kHit, ProgramKind::kDealloc, ProgramKind::kIntroduceEntry,
-                           ProgramKind::kIntroduceReturn, ProgramKind::kInterpreterMade,
-                           ProgramKind::kNativeHitMulti, ProgramKind::kModuleHitMulti}) {
+  const bool modules = set.modules && !set.spans;
+  bpf_program__set_autoload(skeleton->progs.sb_module_hit, modules);
+  bpf_program__set_autoload(skeleton->progs.sb_module_hit_multi, modules && UprobeMultiWorks());
+  bpf_program__set_autoload(skeleton->progs.sb_span_begin, set.spans);
+  bpf_program__set_autoload(skeleton->progs.sb_span_begin_multi, set.spans && UprobeMultiWorks());
+  bpf_program__set_autoload(skeleton->progs.sb_span_end, set.spans);
+  bpf_program__set_autoload(skeleton->progs.sb_span_end_multi, set.spans && UprobeMultiWorks());
+  for (ProgramKind kind :
+       {ProgramKind::kHit, ProgramKind::kDealloc, ProgramKind::kIntroduceEntry,
+        ProgramKind::kIntroduceReturn, ProgramKind::kInterpreterMade, ProgramKind::kNativeHitMulti,
+        ProgramKind::kModuleHitMulti, ProgramKind::kSpanBeginMulti, ProgramKind::kSpanEndMulti}) {
     if (UsesMulti(kind)) {
       bpf_program__set_expected_attach_type(Find(kind),
                                             static_cast<bpf_attach_type>(kAttachTypeUprobeMulti));
@@ -144,7 +159,8 @@ absl::Status Programs::Impl::CheckStacks() const {
 bool Programs::Impl::UsesMulti(ProgramKind kind) const {
   const bool stays_clean_in_children =
       (kind == ProgramKind::kHit && !set.closes_quickly) || kind == ProgramKind::kCalibrate ||
-      kind == ProgramKind::kNativeHit || kind == ProgramKind::kModuleHit;
+      kind == ProgramKind::kNativeHit || kind == ProgramKind::kModuleHit ||
+      kind == ProgramKind::kSpanBegin || kind == ProgramKind::kSpanEnd;
   return !stays_clean_in_children && UprobeMultiWorks();
 }
 
@@ -175,6 +191,8 @@ absl::Status Programs::Impl::OpenRings() {
   SB_ASSIGN_OR_RETURN(
       sleep_ring,
       (OpenRing<sb_sleep_request, &Impl::on_sleep_request>(skeleton->maps.sleep_requests)));
+  if (!set.spans) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(span_ring, (OpenRing<sb_span_event, &Impl::on_span>(skeleton->maps.spans)));
   return absl::OkStatus();
 }
 
@@ -204,10 +222,12 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   impl->skeleton->rodata->config.event_bytes = set.one_of_several ? kFewEventBytes : kEventBytes;
   bpf_map__set_max_entries(impl->skeleton->maps.events, impl->skeleton->rodata->config.event_bytes);
   if (set.one_of_several) bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
-  if (!set.modules) {  // the kernel makes room for the tables at once
-    bpf_map__set_max_entries(impl->skeleton->maps.modules, 1);
-    bpf_map__set_max_entries(impl->skeleton->maps.module_types, 1);
-  }
+  // The kernel makes room for tables at once.
+  for (bpf_map* map : {impl->skeleton->maps.modules, impl->skeleton->maps.module_types})
+    bpf_map__set_autocreate(map, set.modules);
+  for (bpf_map* map : {impl->skeleton->maps.spans, impl->skeleton->maps.open_calls,
+                       impl->skeleton->maps.span_sites, impl->skeleton->maps.value_types})
+    bpf_map__set_autocreate(map, set.spans);
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);

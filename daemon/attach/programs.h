@@ -22,6 +22,7 @@
 #include "bpf/shared/module_entry.h"
 #include "bpf/shared/native_site.h"
 #include "bpf/shared/slot.h"
+#include "bpf/shared/span.h"
 #include "bpf/shared/verdict.h"
 #include "daemon/attach/link_keeper.h"
 #include "daemon/base/status.h"
@@ -40,6 +41,10 @@ enum class ProgramKind {
   kNativeHitMulti,  // by the kernel's other kind of link (uprobe_link.h); where that works
   kModuleHit,
   kModuleHitMulti,
+  kSpanBegin,  // in place of kModuleHit
+  kSpanBeginMulti,
+  kSpanEnd,
+  kSpanEndMulti,
 };
 
 // Which programs are loaded: each costs the kernel some milliseconds.
@@ -47,6 +52,7 @@ struct ProgramSet {
   bool python = true;
   bool native = false;
   bool modules = false;
+  bool spans = false;  // their calls from begin to end
   bool calibration = false;
   // One of several processes of a session: a smaller ring buffer, whose pages count twice, and a
   // smaller table of threads.
@@ -114,6 +120,16 @@ class Programs {
                              const std::vector<uint64_t>& gone);
   // Calls of objects that are of a known module's type, and are not known.
   uint64_t unknown_module_calls() const;
+
+  // Spans (bpf/shared/span.h). All but ConsumeSpans() before the first link, or at any time.
+  sb_span_layout& span_layout();
+  absl::Status SetSpanSite(RemoteAddr address, const sb_span_site& site);
+  // Full: it is asked about again.
+  void SetValueType(RemoteAddr type, sb_value_kind kind);
+  // Readable when many events wait. Consumed on one thread, which may be another than the rest's.
+  int span_fd() const;
+  void ConsumeSpans(const std::function<void(const sb_span_event&)>& on_event);
+  uint64_t spans_lost() const;  // events for which there was no room
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   // Verdicts that match nothing are left out where the table would become full: the programs then

@@ -30,6 +30,8 @@ struct Programs::Impl {
   std::function<void(const sb_event&)> on_event;
   ring_buffer* sleep_ring = nullptr;
   std::function<void(const sb_sleep_request&)> on_sleep_request;
+  ring_buffer* span_ring = nullptr;  // with set.spans
+  std::function<void(const sb_span_event&)> on_span;
 
   ~Impl();
   bpf_program* Find(ProgramKind kind) const;

@@ -29,4 +29,16 @@ absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_
   return function_vaddr;
 }
 
+absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_vaddr) {
+  CallSites sites;
+  SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, function_vaddr));
+  if (sites.begin != function_vaddr) {
+    return absl::UnimplementedError(
+        StrCat(elf.name(), ": the function at 0x", absl::Hex(function_vaddr),
+               " does not begin with an instruction that the kernel emulates"));
+  }
+  SB_ASSIGN_OR_RETURN(sites.ends, FindReturnSites(elf, function_vaddr));
+  return sites;
+}
+
 }  // namespace sbump

@@ -11,6 +11,7 @@
 #include "daemon/cpython/version.h"
 #include "daemon/process/elf_file.h"
 #include "daemon/text/register.h"
+#include "daemon/text/return_sites.h"
 
 namespace sbump {
 
@@ -70,6 +71,14 @@ absl::StatusOr<std::vector<uint64_t>> FindOpcodeTable(const ElfFile& elf, const 
 // instruction that the kernel emulates on the straight line from the entry before rdi changes, else
 // the entry itself (costs 4 us a hit).
 absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_vaddr);
+
+// Where calls of a function are seen from begin to end.
+struct CallSites {
+  uint64_t begin = 0;  // all arguments are in their registers, the return address at %rsp
+  std::vector<ReturnSite> ends;
+};
+// kUnimplemented, saying why: they cannot be proven.
+absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_vaddr);
 
 // The version of the interpreter in this file: Py_Version (3.11 on), else the string that
 // Py_GetVersion() formats first, found by disassembly. kUnimplemented when the file has no CPython

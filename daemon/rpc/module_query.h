@@ -1,10 +1,13 @@
 // Which tree of modules a request is about.
 #pragma once
 
+#include <google/protobuf/repeated_ptr_field.h>
+
 #include <optional>
 #include <string>
 
 #include "daemon/base/status.h"
+#include "daemon/session/skip_types.h"
 #include "daemon/torch/read_modules.h"
 
 namespace sbump {
@@ -16,5 +19,9 @@ inline constexpr size_t kLongestModuleName = 4096;
 // kInvalidArgument: one of them is too long.
 absl::Status TakeTree(const std::string& root, const std::optional<std::string>& prefix,
                       ModuleQuery& query);
+
+// kInvalidArgument: too many, or too long.
+absl::StatusOr<SkipTypes> ToSkipTypes(const google::protobuf::RepeatedPtrField<std::string>& types,
+                                      bool no_defaults);
 
 }  // namespace sbump

@@ -67,7 +67,7 @@ void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& messa
   if (!module.static_params.empty())
     message.set_static_params_text(Utf8(ReprOfDict(module.static_params)));
   for (const std::string& alias : module.aliases) message.add_aliases(Utf8(alias));
-  message.set_skipped(IsSkipped(module, spec));
+  message.set_skipped(spec.skip_types.Take(module));
   message.set_note(Utf8(module.note));
 }
 
@@ -92,19 +92,14 @@ absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
   SB_RETURN_IF_ERROR(TakeTree(request.root(),
                               request.has_prefix() ? std::optional(request.prefix()) : std::nullopt,
                               spec.query));
-  if (request.patterns_size() > kMostPatterns || request.skip_types_size() > kMostPatterns)
-    return absl::InvalidArgumentError("more than 1,000 patterns or types");
+  if (request.patterns_size() > kMostPatterns)
+    return absl::InvalidArgumentError("more than 1,000 patterns");
   for (const std::string& text : request.patterns()) {
     SB_ASSIGN_OR_RETURN(ModulePattern pattern, ModulePattern::Compile(text));
     spec.patterns.push_back(std::move(pattern));
   }
-  for (const std::string& text : request.skip_types()) {
-    if (text.empty() || text.size() > kLongestModuleName)
-      return absl::InvalidArgumentError("skip_types: empty, or longer than 4,096 bytes");
-    SB_ASSIGN_OR_RETURN(Glob glob, Glob::Compile(text));
-    spec.skip_types.push_back(std::move(glob));
-  }
-  spec.default_skip_types = !request.no_default_skip_types();
+  SB_ASSIGN_OR_RETURN(spec.skip_types,
+                      ToSkipTypes(request.skip_types(), request.no_default_skip_types()));
   spec.max_stop_ns = request.max_stop_ns();
   if (spec.max_stop_ns > kLargestMaxStopNs)
     return absl::InvalidArgumentError("max_stop_ns is above 10 s");

@@ -17,6 +17,8 @@
 #include "daemon/match/target_list.h"
 #include "daemon/session/authorise.h"
 #include "daemon/session/selector.h"
+#include "daemon/session/skip_types.h"
+#include "daemon/spans/hub.h"
 #include "daemon/stats/delay_mode.h"
 #include "daemon/stats/snapshot.h"
 #include "daemon/torch/read_modules.h"
@@ -83,6 +85,12 @@ struct TargetRules {
 inline constexpr uint32_t kDefaultMaxProcesses = 64;
 inline constexpr uint32_t kLargestMaxProcesses = 256;
 
+// Calls of its modules are told one by one.
+struct SpanOptions {
+  SkipTypes skip_types;  // of which no calls are told
+  std::shared_ptr<SpanHub> hub = std::make_shared<SpanHub>();
+};
+
 // What ends a session by itself. 0: no such limit.
 struct Guardrails {
   uint64_t calls_per_second = 0;
@@ -99,6 +107,7 @@ struct AttachSpec {
   bool children = false;  // also the processes that these fork, and what they execute
   uint32_t max_processes = kDefaultMaxProcesses;  // at once
   TargetRules rules;
+  std::optional<SpanOptions> spans;
   DelayMode mode = DelayMode::kSpin;
   HitOn on = HitOn::kCall;
   uint64_t start_ns = 0;

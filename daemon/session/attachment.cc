@@ -28,7 +28,7 @@ Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environ
       memory_(std::move(memory)),
       inventory_(spec.rules.targets),
       natives_(process_, memory_, spec.trap_costs),
-      modules_(process_, memory_, spec.trap_costs) {}
+      modules_(process_, memory_, spec_) {}
 
 Attachment::~Attachment() { Detach(); }
 
@@ -84,6 +84,7 @@ absl::Status Attachment::LoadPrograms() {
   const ProgramSet set = {.python = HasPython(),
                           .native = !rules_.natives->empty(),
                           .modules = !rules_.modules->targets.empty(),
+                          .spans = spec_.spans.has_value(),
                           .one_of_several = !spec_.OneProcess(),
                           .closes_quickly = ClosesQuickly()};
   SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr
@@ -105,7 +106,7 @@ absl::Status Attachment::LoadPrograms() {
 bool Attachment::ClosesQuickly() {
   if (spec_.children || spec_.many_processes) return true;
   if (environment_.clean_links == nullptr) return false;
-  const size_t links = (HasPython() ? 1 : 0) + (rules_.modules->targets.empty() ? 0 : 1) +
+  const size_t links = (HasPython() ? 1 : 0) + modules_.most_links() +
                        (rules_.natives->empty() ? 0 : natives_.most_clean_links());
   clean_links_ = environment_.clean_links->Take(links);
   if (!clean_links_ && UprobeMultiWorks()) {

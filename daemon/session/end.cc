@@ -136,6 +136,7 @@ DetachProof Attachment::DetachAndProve() {
   const std::vector<ArmedField> fields = ArmedFields();
   const std::string trouble = readable ? Disarm(fields) : "";
   const uint32_t links_left = programs_->CloseLinks();
+  modules_.EndSpans();
   DetachProof proof = Prove(fields, trouble);
   proof.links_left = links_left;
   const bool no_copies_left = DisarmCopies(proof);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "daemon/attach/uprobe_link.h"
@@ -34,7 +35,7 @@ absl::StatusOr<NativePattern> PatternOf(const std::string& path, uint64_t file_o
                        .file_offset = file_offset};
 }
 
-absl::Status NotSeen(std::string_view root, std::string_view why) {
+absl::Status NotSeen(std::string_view root, absl::string_view why) {
   return absl::UnimplementedError(
       StrCat("calls of the instances of ", root, " cannot be seen: ", why));
 }
@@ -43,32 +44,63 @@ absl::Status NotSeen(std::string_view root, std::string_view why) {
 
 // ---- Changing the targets ----
 
-// Where calls begin: a place in the interpreter's own text at which rdi is still the object.
+absl::StatusOr<ModulePart::Probe> ModulePart::ProbeAt(const ModuleQuery& query,
+                                                      uint64_t vaddr) const {
+  SB_ASSIGN_OR_RETURN(const uint64_t file_offset, interpreter_->file->elf->FileOffset(vaddr));
+  SB_ASSIGN_OR_RETURN(const NativePattern pattern, PatternOf(interpreter_->path, file_offset));
+  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, {&pattern, 1}));
+  if (found.targets.size() == 1) return Probe{.target = std::move(found.targets.front())};
+  const absl::Status& refused = found.answers.front().refused;
+  return NotSeen(
+      query.root_type,
+      StrCat("no probe can be placed at ", pattern.text, " (",
+             refused.ok() ? "it is not where the process has it" : refused.message(), ")"));
+}
+
+// Where calls begin: a place in the interpreter's own text at which rdi is still the object. And,
+// for spans, where they end.
+absl::StatusOr<std::vector<ModulePart::Probe>> ModulePart::FindProbes(const ModuleQuery& query,
+                                                                      uint64_t vaddr) const {
+  const ElfFile& elf = *interpreter_->file->elf;
+  std::vector<Probe> probes;
+  CallSites sites;
+  if (spec_.spans) {
+    absl::StatusOr<CallSites> found = FindCallSites(elf, vaddr);
+    if (!found.ok()) return NotSeen(query.root_type, found.status().message());
+    sites = *std::move(found);
+  } else {
+    SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, vaddr));
+  }
+  for (const ReturnSite& end : sites.ends) {
+    SB_ASSIGN_OR_RETURN(Probe probe, ProbeAt(query, end.vaddr));
+    probe.end = {.stack_bytes = static_cast<uint32_t>(end.stack_bytes),
+                 .result = static_cast<uint32_t>(end.result)};
+    probes.push_back(std::move(probe));
+  }
+  SB_ASSIGN_OR_RETURN(Probe begin, ProbeAt(query, sites.begin));
+  probes.push_back(std::move(begin));
+  return probes;
+}
+
 absl::Status ModulePart::FindSite(const ModuleQuery& query) {
-  if (site_) return absl::OkStatus();
+  if (IsPlaced()) return absl::OkStatus();
   SB_ASSIGN_OR_RETURN(const RemoteAddr call, FindModuleCall(memory_, *interpreter_, query));
   call_ = call;
   if (!call) return NotSeen(query.root_type, "it has no __call__");
-  const ElfFile& elf = *interpreter_->file->elf;
   const uint64_t vaddr = call.value - interpreter_->load_bias;
-  if (!elf.IsExecutable(vaddr)) {
+  if (!interpreter_->file->elf->IsExecutable(vaddr)) {
     return NotSeen(query.root_type, StrCat("its __call__ is not the interpreter's (tp_call is ",
                                            ToString(call), ", outside ", interpreter_->path, ")"));
   }
-  SB_ASSIGN_OR_RETURN(const uint64_t site, FindArgumentSite(elf, vaddr));
-  SB_ASSIGN_OR_RETURN(const uint64_t file_offset, elf.FileOffset(site));
-  SB_ASSIGN_OR_RETURN(const NativePattern pattern, PatternOf(interpreter_->path, file_offset));
-  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, {&pattern, 1}));
-  if (found.targets.size() != 1) {
-    const absl::Status& refused = found.answers.front().refused;
-    return NotSeen(
-        query.root_type,
-        StrCat("no probe can be placed at ", pattern.text, " (",
-               refused.ok() ? "it is not where the process has it" : refused.message(), ")"));
-  }
-  site_ = std::move(found.targets.front());
+  SB_ASSIGN_OR_RETURN(probes_, FindProbes(query, vaddr));
   root_type_ = query.root_type;
   return absl::OkStatus();
+}
+
+// One where calls begin, and the ends, which are one or two.
+size_t ModulePart::most_links() const {
+  if (spec_.rules.modules->targets.empty()) return 0;
+  return IsPlaced() ? probes_.size() : spec_.spans ? 3 : 1;
 }
 
 absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
@@ -92,7 +124,7 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
     next_ = Resolution{.list = std::move(list)};
     return absl::OkStatus();
   }
-  if (site_ && list->query.root_type != root_type_) {
+  if (IsPlaced() && list->query.root_type != root_type_) {
     return absl::FailedPreconditionError(
         StrCat("the session is about modules that are instances of ", root_type_,
                ": end it, and attach anew"));
@@ -159,28 +191,43 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
 }
 
 absl::Status ModulePart::OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal) {
-  if (link_ || !site_ || next_->list->targets.empty()) return absl::OkStatus();
-  const NativeSite& site = site_->site;
-  SB_RETURN_IF_ERROR(
-      journal.WillProbe({{site.address, site_->device, site_->inode, site.file_offset}}));
-  const ProgramKind kind = programs.closes_quickly() && UprobeMultiWorks()
-                               ? ProgramKind::kModuleHitMulti
-                               : ProgramKind::kModuleHit;
-  SB_ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> links,
-      programs.OpenLinks({{kind, site.probe_path, site.file_offset}}, process_.pid(), keeper));
-  link_ = new_link_ = links.front();
-  SB_ASSIGN_OR_RETURN(const TextState state, LookAtText(process_, memory_, *site_));
-  if (state == TextState::kProbed) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("pid ", process_.pid(), ": a probe on ", interpreter_->path,
-             " was accepted but does not show in the running process: the file was replaced or "
-             "copied under it (an overlay file system?); restart the process, then attach"));
+  if (!links_.empty() || !IsPlaced() || next_->list->targets.empty()) return absl::OkStatus();
+  const bool multi = programs.closes_quickly() && UprobeMultiWorks();
+  const ProgramKind begin = !spec_.spans
+                                ? (multi ? ProgramKind::kModuleHitMulti : ProgramKind::kModuleHit)
+                            : multi ? ProgramKind::kSpanBeginMulti
+                                    : ProgramKind::kSpanBegin;
+  const ProgramKind end = multi ? ProgramKind::kSpanEndMulti : ProgramKind::kSpanEnd;
+  std::vector<PlacedProbe> placed;
+  for (const Probe& probe : probes_) {
+    const NativeTarget& target = probe.target;
+    placed.push_back({target.site.address, target.device, target.inode, target.site.file_offset});
+    if (probe.end) SB_RETURN_IF_ERROR(programs.SetSpanSite(target.site.address, *probe.end));
+  }
+  SB_RETURN_IF_ERROR(journal.WillProbe(placed));
+  // One after the other, ends first: no call is seen to begin that is not seen to end.
+  for (const Probe& probe : probes_) {
+    const NativeSite& site = probe.target.site;
+    SB_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> links,
+        programs.OpenLinks({{probe.end ? end : begin, site.probe_path, site.file_offset}},
+                           process_.pid(), keeper));
+    links_.push_back(links.front());
+    new_links_.push_back(links.front());
+    SB_ASSIGN_OR_RETURN(const TextState state, LookAtText(process_, memory_, probe.target));
+    if (state == TextState::kProbed) continue;
+    return absl::FailedPreconditionError(
+        StrCat("pid ", process_.pid(), ": a probe on ", interpreter_->path,
+               " was accepted but does not show in the running process: the file was replaced or "
+               "copied under it (an overlay file system?); restart the process, then attach"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& journal) {
   rows_before_ = rows_.size();
   absl::Status status = PlanRows(programs);
+  if (status.ok()) FollowSpans(programs);
   if (status.ok()) status = OpenProbe(programs, keeper, journal);
   if (status.ok()) IntroduceModules(programs);
   if (!status.ok()) Rollback(programs);
@@ -189,15 +236,15 @@ absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& 
 
 void ModulePart::Rollback(Programs& programs) {
   if (!next_) return;
-  if (new_link_) {
-    programs.CloseLinks({*new_link_});
-    link_.reset();
+  if (!new_links_.empty()) {
+    programs.CloseLinks(new_links_);
+    links_.clear();
   }
   while (rows_.size() > rows_before_) {
     row_by_path_.erase(rows_.back().path);
     rows_.pop_back();
   }
-  new_link_.reset();
+  new_links_.clear();
   next_places_.clear();
   next_.reset();
 }
@@ -221,7 +268,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   warnings_ = std::move(next_->warnings);
   places_ = std::move(next_places_);
   next_.reset();
-  new_link_.reset();
+  new_links_.clear();
   for (Row& row : rows_) row.in_force = false;
   for (const Place& place : places_) {
     Row& row = rows_[place.row];
@@ -235,11 +282,36 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   constexpr size_t kMostWarnings = 20;
   if (forest_.warnings.size() > kMostWarnings) forest_.warnings.resize(kMostWarnings);
   PublishDoses(rules, programs);
-  if (site_) SetTargets(programs);
+  if (IsPlaced()) SetTargets(programs);
 }
 
-sb_module ModulePart::EntryOf(RemoteAddr type, uint32_t slot) const {
-  return {.type = type.value, .slot = slot, .trap_cost_ns = static_cast<uint32_t>(CostNs())};
+bool ModulePart::IsFollowed(const Module& module) const {
+  return spec_.spans && !spec_.spans->skip_types.Take(module);
+}
+
+sb_module ModulePart::EntryOf(const Module& module, uint32_t slot) const {
+  return {.type = module.type.value,
+          .slot = slot,
+          .trap_cost_ns = static_cast<uint32_t>(CostNs()),
+          .flags = slot != SB_NO_SLOT && IsFollowed(module) ? SB_MODULE_FOLLOWED : 0};
+}
+
+// What is about to be told of must be known first.
+void ModulePart::FollowSpans(Programs& programs) {
+  if (!spec_.spans || !IsPlaced()) return;
+  if (collector_ == nullptr) {
+    collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs,
+                                                 spec_.spans->hub);
+  }
+  SpanCollector::Modules modules;
+  for (const ModuleTree& tree : next_->forest.trees) {
+    for (const Module& module : tree.modules) {
+      modules[module.object.value] = std::make_shared<const SpanModule>(
+          SpanModule{module.path, module.type_name, module.full_type});
+    }
+  }
+  collector_->SetModules(std::move(modules));
+  collector_->SetTensors(next_->forest);
 }
 
 void ModulePart::Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
@@ -261,7 +333,7 @@ void ModulePart::IntroduceModules(Programs& programs) {
     for (const Module& module : tree.modules) {
       const auto told = told_.find(module.object.value);
       if (told == told_.end() || told->second.type != module.type.value)
-        fresh.emplace_back(module.object.value, EntryOf(module.type, SB_NO_SLOT));
+        fresh.emplace_back(module.object.value, EntryOf(module, SB_NO_SLOT));
     }
   }
   // Where there is no room for all of them, the targets are in.
@@ -275,12 +347,15 @@ void ModulePart::IntroduceModules(Programs& programs) {
 // From here on calls of these are counted, and of no others. Only what changed: the process may be
 // stopped.
 void ModulePart::SetTargets(Programs& programs) {
+  std::unordered_map<uint64_t, uint32_t> slots;
+  for (const Place& place : places_) slots[place.object.value] = rows_[place.row].slot;
   std::map<uint64_t, sb_module> now;
   for (const ModuleTree& tree : forest_.trees) {
-    for (const Module& module : tree.modules)
-      now[module.object.value] = EntryOf(module.type, SB_NO_SLOT);
+    for (const Module& module : tree.modules) {
+      const auto slot = slots.find(module.object.value);
+      now[module.object.value] = EntryOf(module, slot == slots.end() ? SB_NO_SLOT : slot->second);
+    }
   }
-  for (const Place& place : places_) now[place.object.value].slot = rows_[place.row].slot;
   std::vector<std::pair<uint64_t, sb_module>> changed;
   std::vector<uint64_t> gone;
   for (const auto& [object, module] : now) {
@@ -296,13 +371,14 @@ void ModulePart::SetTargets(Programs& programs) {
 }
 
 void ModulePart::CloseRetired(Programs& programs) {
-  if (!link_ || !list_->targets.empty()) return;
-  programs.CloseLinks({*link_});
-  link_.reset();
+  if (links_.empty() || !list_->targets.empty()) return;
+  programs.CloseLinks(links_);
+  links_.clear();
 }
 
 uint64_t ModulePart::CostNs() const {
-  return site_ && !site_->site.emulated ? trap_costs_.stepped_ns : trap_costs_.emulated_ns;
+  const bool stepped = IsPlaced() && !probes_.back().target.site.emulated;
+  return stepped ? spec_.trap_costs.stepped_ns : spec_.trap_costs.emulated_ns;
 }
 
 void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) const {
@@ -364,7 +440,7 @@ void ModulePart::AwaitImport(const TargetRules& rules, Programs& programs, LinkK
 void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
                       Journal& journal) {
   if (list_->targets.empty()) return;
-  if (!site_) return AwaitImport(rules, programs, keeper, journal);
+  if (!IsPlaced()) return AwaitImport(rules, programs, keeper, journal);
   if (!looking_.valid()) return LookWhereDue(programs);
   if (looking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   Found found = looking_.get();
@@ -403,13 +479,14 @@ void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs&
     late_warning_ = StrCat("modules that came later are left out: ", status.message());
     return;
   }
+  FollowSpans(programs);
   Commit(rules, programs);
 }
 
 // ---- What is told ----
 
 std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const {
-  if (!site_) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
+  if (!IsPlaced()) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
   if (forest_.trees.empty()) return {{"", "there is no module yet"}};
   const bool by_type = target.pattern.text().starts_with("type:");
   return {{"", StrCat("none of the ", forest_.modules(), " modules has such a ",
@@ -452,9 +529,10 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
 }
 
 uint32_t ModulePart::CountTextBytesChanged() const {
-  if (!site_) return 0;
-  const absl::StatusOr<TextState> state = LookAtText(process_, memory_, *site_);
-  return !state.ok() || *state == TextState::kProbed || *state == TextState::kChanged ? 1 : 0;
+  return static_cast<uint32_t>(std::ranges::count_if(probes_, [&](const Probe& probe) {
+    const absl::StatusOr<TextState> state = LookAtText(process_, memory_, probe.target);
+    return !state.ok() || *state == TextState::kProbed || *state == TextState::kChanged;
+  }));
 }
 
 }  // namespace sbump

@@ -20,6 +20,7 @@
 #include "daemon/cpython/interpreter.h"
 #include "daemon/native/resolve.h"
 #include "daemon/session/attach_spec.h"
+#include "daemon/session/span_collector.h"
 #include "daemon/stats/snapshot.h"
 #include "daemon/torch/read_modules.h"
 
@@ -27,8 +28,9 @@ namespace sbump {
 
 class ModulePart {
  public:
-  ModulePart(const TargetProcess& process, const MemoryReader& memory, const TrapCosts& trap_costs)
-      : process_(process), memory_(memory), trap_costs_(trap_costs) {}
+  // `spec` must outlive it.
+  ModulePart(const TargetProcess& process, const MemoryReader& memory, const AttachSpec& spec)
+      : process_(process), memory_(memory), spec_(spec) {}
 
   // Targets change in the steps of NativePart, for the same reason.
   //
@@ -55,7 +57,11 @@ class ModulePart {
   const Interpreter* interpreter() const { return interpreter_ ? &*interpreter_ : nullptr; }
   // Once the probe is gone: bytes at its site that are not those of the file.
   uint32_t CountTextBytesChanged() const;
-  bool has_probe() const { return link_.has_value(); }
+  bool has_probe() const { return !links_.empty(); }
+  // That it may come to.
+  size_t most_links() const;
+  // Once the probe is gone: hands on what is known of its calls, and ends that.
+  void EndSpans() { collector_.reset(); }
 
  private:
   static constexpr uint64_t kLookEveryNs = 250'000'000;
@@ -89,13 +95,23 @@ class ModulePart {
   };
 
   absl::StatusOr<Resolution> Look(std::shared_ptr<const ModuleList> list) const;
+  // A place of a probe.
+  struct Probe {
+    NativeTarget target;
+    std::optional<sb_span_site> end;  // calls end here; else they begin
+  };
   absl::Status FindSite(const ModuleQuery& query);
+  absl::StatusOr<Probe> ProbeAt(const ModuleQuery& query, uint64_t vaddr) const;
+  absl::StatusOr<std::vector<Probe>> FindProbes(const ModuleQuery& query, uint64_t vaddr) const;
+  bool IsPlaced() const { return !probes_.empty(); }
+  bool IsFollowed(const Module& module) const;
+  void FollowSpans(Programs& programs);
   void AwaitImport(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
                    Journal& journal);
   absl::Status OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal);
   absl::Status PlanRows(Programs& programs);
   size_t RowOf(const Module& module);
-  sb_module EntryOf(RemoteAddr type, uint32_t slot) const;
+  sb_module EntryOf(const Module& module, uint32_t slot) const;
   void Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
             const std::vector<uint64_t>& gone, Programs& programs);
   void IntroduceModules(Programs& programs);
@@ -110,13 +126,13 @@ class ModulePart {
 
   const TargetProcess& process_;
   const MemoryReader& memory_;
-  const TrapCosts trap_costs_;
+  const AttachSpec& spec_;
 
   std::optional<Interpreter> interpreter_;
-  std::string root_type_;  // what the site is of
-  RemoteAddr call_;        // its tp_call
-  std::optional<NativeTarget> site_;
-  std::optional<uint64_t> link_;
+  std::string root_type_;      // what the site is of
+  RemoteAddr call_;            // its tp_call
+  std::vector<Probe> probes_;  // that of the begins is the last
+  std::vector<uint64_t> links_;
 
   std::shared_ptr<const ModuleList> list_ = std::make_shared<const ModuleList>();
   ModuleForest forest_;
@@ -132,7 +148,7 @@ class ModulePart {
   // Resolved, and not yet committed.
   std::optional<Resolution> next_;
   std::vector<Place> next_places_;
-  std::optional<uint64_t> new_link_;
+  std::vector<uint64_t> new_links_;
   size_t rows_before_ = 0;
 
   std::future<Found> looking_;
@@ -140,6 +156,7 @@ class ModulePart {
   uint64_t next_look_ns_ = 0;
   uint64_t next_news_ns_ = 0;
   uint64_t unknown_calls_ = 0;
+  std::unique_ptr<SpanCollector> collector_;
   uint64_t calls_of_gone_ = 0;
 };
 

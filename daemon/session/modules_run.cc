@@ -23,15 +23,6 @@ bool IsTaken(const Module& module, const ModulesSpec& spec) {
          });
 }
 
-bool IsSkipped(const Module& module, const ModulesSpec& spec) {
-  return std::ranges::any_of(module.base_types, [&](const std::string& type) {
-    const auto takes = [&](const Glob& glob) { return TakesType(glob, type); };
-    return std::ranges::any_of(spec.skip_types, takes) ||
-           (spec.default_skip_types &&
-            std::ranges::find(kDefaultSkipTypes, type) != std::end(kDefaultSkipTypes));
-  });
-}
-
 namespace {
 
 // A process that is being collected is let go, and stopped again.

@@ -157,6 +157,7 @@ void Session::Finish(const absl::Status& status) {
   end->failed = !status.ok();
   Publish(SessionState::kEnded, std::move(end));
   members_.clear();
+  if (spec_.spans) spec_.spans->hub->Finish();
 }
 
 absl::Status Session::Begin() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "daemon/base/str_cat.h"
@@ -19,13 +20,15 @@ constexpr size_t kCacheBytes = size_t{64} << 20;
 constexpr size_t kMostRoots = 1000;
 constexpr int kReadingsWithDoubts = kMostReadings / 2;
 constexpr auto kPause = std::chrono::milliseconds(5);
-
 constexpr char kTooLong[] = "reading the modules took too long";
+
 struct Reading {
   std::vector<ModuleTree> trees;
   std::vector<Tie> ties;
   std::vector<std::string> warnings;
   std::string tensor_layout;
+  std::optional<TensorLayout> tensors;
+  std::set<RemoteAddr> tensor_types;
   bool has_doubts = false;  // tensors could not be read: because they were changing, perhaps
 
   bool operator==(const Reading&) const = default;
@@ -99,6 +102,7 @@ class ForestReader {
   absl::StatusOr<std::vector<RemoteAddr>> FindRoots(ModuleReader& reader) const;
   absl::Status ReadTrees(ModuleReader& reader);
   void NameTrees();
+  void NoteTypeOf(RemoteAddr tensor);
   void ReadAllTensors();
   std::vector<TensorSample> Samples() const;
   void ReadEach(std::vector<NamedTensor>& tensors, const TensorLayout& layout);
@@ -191,8 +195,18 @@ void ForestReader::ReadEach(std::vector<NamedTensor>& tensors, const TensorLayou
   }
 }
 
+void ForestReader::NoteTypeOf(RemoteAddr tensor) {
+  const absl::StatusOr<const TypeObject*> type = types_.Of(tensor);
+  if (!type.ok() || reading_.tensor_types.contains((*type)->addr)) return;
+  for (RemoteAddr base : (*type)->mro) {
+    const absl::StatusOr<const TypeObject*> found = types_.Find(base);
+    if (found.ok() && IsTensor(**found)) reading_.tensor_types.insert(base);
+  }
+}
+
 void ForestReader::ReadAllTensors() {
   const std::vector<TensorSample> samples = Samples();
+  for (const TensorSample& sample : samples) NoteTypeOf(sample.object);
   if (samples.empty()) return;
   const absl::StatusOr<TensorLayout> layout = CalibrateTensors(memory_, samples);
   if (!layout.ok()) {
@@ -201,6 +215,7 @@ void ForestReader::ReadAllTensors() {
         StrCat("the shapes of its tensors are not known: ", layout.status().message()));
     return;
   }
+  reading_.tensors = *layout;
   reading_.tensor_layout =
       StrCat("TensorImpl at ", layout->impl, ", sizes at ", layout->sizes, ", storage at ",
              layout->storage, " (", std::min(samples.size(), kMostSamples), " parameters agree)");
@@ -262,11 +277,18 @@ bool MayChange(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
 }
 
+// What could not be read is left out of a reading: by then that is no fault of the process.
+absl::Status CheckTime(const TimedReader& timed) {
+  return timed.over() ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
+}
+
 ModuleForest ToForest(Reading reading, uint64_t readings) {
   ModuleForest forest{.trees = std::move(reading.trees),
                       .ties = std::move(reading.ties),
                       .warnings = std::move(reading.warnings),
                       .tensor_layout = std::move(reading.tensor_layout),
+                      .tensors = reading.tensors,
+                      .tensor_types = {reading.tensor_types.begin(), reading.tensor_types.end()},
                       .readings = readings};
   for (const ModuleTree& tree : forest.trees) {
     for (const Module& module : tree.modules) {
@@ -277,11 +299,6 @@ ModuleForest ToForest(Reading reading, uint64_t readings) {
       if (!module.note.empty()) forest.warnings.push_back(StrCat(module.path, ": ", module.note));
     }
   }
-// What could not be read is left out of a reading: by then that is no fault of the process.
-absl::Status CheckTime(const TimedReader& timed) {
-  return timed.over() ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
-}
-
   return forest;
 }
 
@@ -309,6 +326,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   CachedReader cache(timed, kCacheBytes);
   if (query.stopped) {
     SB_ASSIGN_OR_RETURN(Reading reading, ForestReader(cache, interpreter, query).Read());
+    SB_RETURN_IF_ERROR(CheckTime(timed));
     return ToForest(std::move(reading), 1);
   }
   std::optional<Reading> before;
@@ -317,6 +335,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     cache.Forget();
     absl::StatusOr<Reading> now = ForestReader(cache, interpreter, query).Read();
     last = now.status();
+    SB_RETURN_IF_ERROR(CheckTime(timed));
     if (!now.ok()) {
       if (!MayChange(last)) return last;
       std::this_thread::sleep_for(kPause);
@@ -326,7 +345,6 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     if (before == *now && believed)
       return ToForest(*std::move(now), static_cast<uint64_t>(reading));
     before = *std::move(now);
-    SB_RETURN_IF_ERROR(CheckTime(timed));
   }
   if (!before) {
     return absl::AbortedError(
@@ -335,7 +353,6 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   }
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
   forest.warnings.push_back("the modules changed while they were read: this is one moment of them");
-    SB_RETURN_IF_ERROR(CheckTime(timed));
   return forest;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,10 @@ struct ModuleForest {
   std::vector<ModuleTree> trees;  // the largest first
   std::vector<Tie> ties;
   std::vector<std::string> warnings;
-  std::string tensor_layout;  // where sizes were found, in words; empty: they were not
-  uint64_t readings = 0;      // until two agreed
+  std::string tensor_layout;             // where sizes were found, in words; empty: they were not
+  std::optional<TensorLayout> tensors;   // the same
+  std::vector<RemoteAddr> tensor_types;  // classes of tensors that it uses, and their bases
+  uint64_t readings = 0;                 // until two agreed
 
   size_t modules() const;
 };

@@ -38,7 +38,7 @@ TEST(ModulesSpecTest, DefaultsAndWhatIsGiven) {
   const ModulesSpec plain = *ToSpec(Request());
   EXPECT_EQ(plain.query.root_type, ModuleQuery::kTorchModule);
   EXPECT_EQ(plain.query.prefix, "top");
-  EXPECT_TRUE(plain.default_skip_types);
+  EXPECT_TRUE(plain.skip_types.with_defaults);
   EXPECT_EQ(plain.max_stop_ns, 0u);
   v1::ListModulesRequest request = Request();
   request.set_root("app.Stage");
@@ -51,7 +51,7 @@ TEST(ModulesSpecTest, DefaultsAndWhatIsGiven) {
   EXPECT_EQ(spec.query.root_type, "app.Stage");
   EXPECT_EQ(spec.query.prefix, "");
   EXPECT_EQ(spec.patterns.size(), 1u);
-  EXPECT_FALSE(spec.default_skip_types);
+  EXPECT_FALSE(spec.skip_types.with_defaults);
   EXPECT_EQ(spec.max_stop_ns, 5u);
 }
 
@@ -108,15 +108,69 @@ TEST(ModulesReplyTest, PatternsChooseAndTypesAreSkipped) {
                                          module("top.mine", {"app.Mine", "app.Base"})});
   ModulesSpec spec;
   spec.patterns.push_back(*ModulePattern::Compile("top.*"));
-  spec.skip_types.push_back(*Glob::Compile("Base"));
+  spec.skip_types.globs.push_back(*Glob::Compile("Base"));
   const v1::ListModulesReply reply = ToReplies(result, spec)[0];
   ASSERT_EQ(reply.modules_size(), 2);
   EXPECT_TRUE(reply.modules(0).skipped());
   EXPECT_TRUE(reply.modules(1).skipped());
   EXPECT_EQ(reply.modules_seen(), 3u);
-  spec.skip_types.clear();
-  spec.default_skip_types = false;
+  spec.skip_types.globs.clear();
+  spec.skip_types.with_defaults = false;
   EXPECT_FALSE(ToReplies(result, spec)[0].modules(0).skipped());
+}
+
+TEST(ModulesReplyTest, EachKindOfValue) {
+  using Kind = Value::Kind;
+  const Value list = {.kind = Kind::kList, .items = {IntValue(-1), {.kind = Kind::kTuple}}};
+  const auto replies =
+      ToReplies(ResultOf({{.attributes = {{"none", Value{}},
+                                          {"bool", {.kind = Kind::kBool, .boolean = true}},
+                                          {"float", {.kind = Kind::kFloat, .floating = 0.5}},
+                                          {"str", {.kind = Kind::kStr, .text = "a\xff"}},
+                                          {"list", list}}}}),
+                {});
+  const auto& told = replies[0].modules(0).static_params().fields();
+  EXPECT_TRUE(told.at("none").has_null_value());
+  EXPECT_TRUE(told.at("bool").bool_value());
+  EXPECT_EQ(told.at("float").number_value(), 0.5);
+  EXPECT_EQ(told.at("str").string_value(), "a\xEF\xBF\xBD") << "what is no UTF-8 is replaced";
+  ASSERT_EQ(told.at("list").list_value().values_size(), 2);
+  EXPECT_EQ(told.at("list").list_value().values(0).number_value(), -1);
+  EXPECT_TRUE(told.at("list").list_value().values(1).has_list_value());
+}
+
+TEST(ModulesReplyTest, ASettingThatIsTracedHasTheTracesForm) {
+  const Value pair = {.kind = Value::Kind::kList, .items = {IntValue(2), IntValue(2)}};
+  const auto replies = ToReplies(
+      ResultOf({{.static_params = {{"stride", pair}}, .attributes = {{"stride", IntValue(2)}}}}),
+      {});
+  const v1::Module& told = replies[0].modules(0);
+  EXPECT_EQ(told.static_params().fields().at("stride").list_value().values_size(), 2);
+  EXPECT_FALSE(told.has_training());
+}
+
+TEST(ModulesReplyTest, WhatIsSaidOfTheWholeModel) {
+  ModulesResult result = ResultOf({{.path = "top"}});
+  result.process.pid = 7;
+  result.forest.ties = {{.names = {"a.weight", "b.weight"}, .same_tensor = true}};
+  result.forest.tensor_layout = "TensorImpl at 16";
+  result.forest.readings = 3;
+  result.forest.warnings = {"second"};
+  result.warnings = {"first"};
+  result.read_ns = 5;
+  result.times.stopped_ns = 6;
+  const v1::ListModulesReply reply = ToReplies(result, {})[0];
+  EXPECT_EQ(reply.process().pid(), 7);
+  EXPECT_EQ(reply.models(), 1u);
+  EXPECT_EQ(reply.tensor_layout(), "TensorImpl at 16");
+  EXPECT_EQ(reply.readings(), 3u);
+  EXPECT_EQ(reply.read_ns(), 5u);
+  EXPECT_EQ(reply.stopped_ns(), 6u);
+  EXPECT_THAT(reply.warnings(), ElementsAre("first", "second"));
+  ASSERT_EQ(reply.ties_size(), 1);
+  EXPECT_THAT(reply.ties(0).names(), ElementsAre("a.weight", "b.weight"));
+  EXPECT_TRUE(reply.ties(0).same_tensor());
+  EXPECT_FALSE(reply.more());
 }
 
 TEST(ModulesReplyTest, AManyModuledModelComesInPieces) {

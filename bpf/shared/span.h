@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What the programs tell of a call of a module: its begin and its end, with the shapes of the
+ * tensors that went in and came out. Pairing, nesting and names are the daemon's part.
+ */
+#ifndef SBUMP_BPF_SHARED_SPAN_H_
+#define SBUMP_BPF_SHARED_SPAN_H_
+
+#include "bpf/shared/types.h"
+
+enum sb_span_event_kind {
+  SB_SPAN_BEGIN = 0,
+  SB_SPAN_END = 1,
+};
+
+/* What is told of one begin or end at most; more sets SB_SPAN_PARTIAL. */
+#define SB_SPAN_TENSORS 16
+#define SB_SPAN_DIMS 64   /* of all its tensors together */
+#define SB_TENSOR_DIMS 16 /* of one */
+#define SB_SPAN_LEVELS 8  /* sequences inside each other, those of the arguments among them */
+#define SB_SPAN_ITEMS 64  /* that are looked at, and levels that are left */
+
+#define SB_SPAN_PARTIAL 1u /* not all was looked at */
+#define SB_SPAN_RAISED 2u  /* END: the call ended with an exception */
+#define SB_SPAN_BLIND 4u   /* shapes were not looked for */
+
+struct sb_span_tensor {
+  __u64 key; /* address of the keyword's str; 0: a positional argument, or a result */
+  __u32 dims;
+  __u32 pad;
+};
+
+/* A sequence that is being looked through. */
+struct sb_span_level {
+  __u64 cursor; /* where the next item's address is */
+  __u64 key;    /* as in sb_span_tensor; SB_SPAN_OWN_KEY: each item's own, 8 bytes before it */
+  __u32 left;
+  __u32 stride;
+};
+#define SB_SPAN_OWN_KEY 1ull
+
+struct sb_span_event {
+  __u64 object;
+  __u64 at_ns;        /* CLOCK_MONOTONIC; BEGIN: after the delay */
+  __u64 stack;        /* stack pointer at the function's first instruction: names the call */
+  __u64 delay_ns;     /* BEGIN: injected */
+  __u64 unknown_type; /* of a value of which the daemon has not said what it is; 0: none */
+  __u32 tid;          /* in the daemon's pid namespace; 0: not to be seen from there */
+  __u32 kind;
+  __u32 flags;
+  __u32 tensors;
+  __u32 dims;
+  __u32 levels; /* the programs' own */
+  struct sb_span_tensor tensor[SB_SPAN_TENSORS];
+  struct sb_span_level level[SB_SPAN_LEVELS];
+  __s64 dim[SB_SPAN_DIMS]; /* of the tensors, one after the other */
+};
+SB_STATIC_ASSERT(sizeof(struct sb_span_event) ==
+                     64 + 16 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
+                 "sb_span_event has no hidden padding");
+
+/* Where returns are seen, by the address of the probed instruction. */
+struct sb_span_site {
+  __u32 stack_bytes; /* how much lower the stack pointer is there */
+  __u32 result;      /* x86-64 number of the register that holds what is returned */
+};
+
+/* What a value of a type is. */
+enum sb_value_kind {
+  SB_VALUE_OTHER = 1,
+  SB_VALUE_TENSOR = 2,
+  SB_VALUE_TUPLE = 3,
+  SB_VALUE_LIST = 4,
+};
+#define SB_VALUE_TYPES 4096
+
+/* Of the process: where its objects keep what. */
+struct sb_span_layout {
+  __u32 knows_tensors; /* 0: shapes are not looked for */
+  __u32 tensor_impl;   /* in the Python object: c10::TensorImpl* */
+  __u32 tensor_sizes;  /* in the TensorImpl: sizes_and_strides_ */
+  __u32 tuple_items;
+  __u32 keys_size; /* 3.8 to 3.10: int64 dk_size; else 0 */
+  __u32 keys_log2_index_bytes;
+  __u32 keys_kind; /* 3.11 on; else 0 */
+  __u32 keys_nentries;
+  __u32 keys_indices;
+  __u32 pad;
+};
+
+/* Calls that have begun and not ended, of all threads. */
+#define SB_OPEN_CALLS 16384
+#define SB_SPAN_BYTES (8 << 20) /* of the ring buffer */
+
+#endif /* SBUMP_BPF_SHARED_SPAN_H_ */

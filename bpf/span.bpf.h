@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Calls of modules from begin to end. The probe of module_entry.bpf.h sees the begin; the end is
+ * seen where the function has its result and has not left yet (daemon/text/return_sites.h).
+ */
+#ifndef SBUMP_BPF_SPAN_BPF_H_
+#define SBUMP_BPF_SPAN_BPF_H_
+
+#include "bpf/image.bpf.h"
+#include "bpf/module_entry.bpf.h"
+#include "bpf/own_stack.bpf.h"
+#include "bpf/pid.bpf.h"
+#include "bpf/session.bpf.h"
+#include "bpf/shared/span.h"
+#include "bpf/thread_state.bpf.h"
+
+struct sb_span_layout span_layout = {};
+__u64 spans_lost = 0; /* events that found no room */
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, SB_SPAN_BYTES);
+} spans SEC(".maps");
+
+struct sb_call_key {
+  __u64 stack;
+  __u64 tid;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, SB_OPEN_CALLS);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct sb_call_key);
+  __type(value, __u64); /* address of the module */
+} open_calls SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 64);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64); /* address of the probed instruction */
+  __type(value, struct sb_span_site);
+} span_sites SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, SB_VALUE_TYPES);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, __u64); /* address of a type */
+  __type(value, __u8);
+} value_types SEC(".maps");
+
+/* Include/object.h, Include/cpython/object.h, Include/cpython/listobject.h; the same from 3.8 on.
+ */
+#define OB_SIZE 16
+#define TP_FLAGS 168
+#define FLAG_LIST_SUBCLASS (1ul << 25)
+#define FLAG_TUPLE_SUBCLASS (1ul << 26)
+/* int, bytes, str, dict, exceptions, types */
+#define FLAGS_OTHER_SUBCLASS (1ul << 24 | 1ul << 27 | 1ul << 28 | 1ul << 29 | 1ul << 30 | 1ul << 31)
+#define LIST_ITEMS 24
+#define MA_KEYS 32
+#define MA_VALUES 40
+/* c10/core/impl/SizesAndStrides.h: up to so many dims are in the object itself. */
+#define INLINE_DIMS 5
+
+static __always_inline void push_level(struct sb_span_event* event, __u64 cursor, __u64 left,
+                                       __u32 stride, __u64 key) {
+  __u32 at = event->levels;
+  struct sb_span_level* level;
+
+  if (left == 0) return;
+  if (at >= SB_SPAN_LEVELS) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return;
+  }
+  if (left > SB_SPAN_ITEMS) {
+    left = SB_SPAN_ITEMS;
+    event->flags |= SB_SPAN_PARTIAL;
+  }
+  level = &event->level[at];
+  level->cursor = cursor;
+  level->key = key;
+  level->left = left;
+  level->stride = stride;
+  event->levels = at + 1;
+}
+
+static __always_inline void push_tuple(struct sb_span_event* event, __u64 tuple, __u64 key) {
+  __u64 size;
+
+  if (read_user(&size, sizeof(size), tuple + OB_SIZE))
+    push_level(event, tuple + span_layout.tuple_items, size, 8, key);
+  else
+    event->flags |= SB_SPAN_PARTIAL;
+}
+
+static __always_inline void push_list(struct sb_span_event* event, __u64 list, __u64 key) {
+  __u64 size, items;
+
+  if (read_user(&size, sizeof(size), list + OB_SIZE) &&
+      read_user(&items, sizeof(items), list + LIST_ITEMS))
+    push_level(event, items, size, 8, key);
+  else
+    event->flags |= SB_SPAN_PARTIAL;
+}
+
+/* Of keyword arguments: a dict with its own keys, and not many. */
+static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
+  __u64 keys = 0, values = 0, entries = 0, index_bytes = 0;
+  __u8 small = 0;
+  bool wide = true;
+
+  if (!read_user(&keys, sizeof(keys), dict + MA_KEYS) ||
+      !read_user(&values, sizeof(values), dict + MA_VALUES) ||
+      !read_user(&entries, sizeof(entries), keys + span_layout.keys_nentries) || values != 0) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return;
+  }
+  if (span_layout.keys_kind) { /* 3.11 on */
+    if (read_user(&small, sizeof(small), keys + span_layout.keys_kind)) wide = small == 0;
+    if (read_user(&small, sizeof(small), keys + span_layout.keys_log2_index_bytes))
+      index_bytes = 1ull << (small & 63);
+  } else if (read_user(&index_bytes, sizeof(index_bytes), keys + span_layout.keys_size) &&
+             index_bytes > 0x80) {
+    index_bytes = 0; /* indices of two bytes and more */
+  }
+  if (index_bytes == 0 || index_bytes > 4096) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return;
+  }
+  push_level(event, keys + span_layout.keys_indices + index_bytes + (wide ? 16 : 8), entries,
+             wide ? 24 : 16, SB_SPAN_OWN_KEY);
+}
+
+static __always_inline bool read_dims(struct sb_span_event* event, __u64 object, __u32 first,
+                                      __u32* dims) {
+  __u64 impl, sizes, count, bytes;
+
+  if (!read_user(&impl, sizeof(impl), object + span_layout.tensor_impl) ||
+      !read_user(&count, sizeof(count), impl + span_layout.tensor_sizes))
+    return false;
+  if (count > SB_TENSOR_DIMS) return false;
+  *dims = (__u32)count;
+  if (count == 0) return true;
+  sizes = impl + span_layout.tensor_sizes + 8;
+  if (count > INLINE_DIMS && !read_user(&sizes, sizeof(sizes), sizes)) return false;
+  bytes = count * 8;
+  asm volatile("" : "+r"(bytes)); /* for the verifier: checked where it is used */
+  if (bytes > SB_TENSOR_DIMS * 8) return false;
+  return read_user(&event->dim[first], bytes, sizes);
+}
+
+static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
+  __u32 number = event->tensors;
+  __u32 first = event->dims;
+  __u32 dims;
+
+  if (number >= SB_SPAN_TENSORS || first > SB_SPAN_DIMS - SB_TENSOR_DIMS ||
+      !read_dims(event, object, first, &dims)) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return;
+  }
+  event->tensor[number].key = key;
+  event->tensor[number].dims = dims;
+  event->tensor[number].pad = 0;
+  event->tensors = number + 1;
+  event->dims = first + dims;
+}
+
+static __always_inline __u8 kind_of(struct sb_span_event* event, __u64 type) {
+  __u8* known = bpf_map_lookup_elem(&value_types, &type);
+  __u64 flags;
+
+  if (known) return *known;
+  if (!read_user(&flags, sizeof(flags), type + TP_FLAGS)) return SB_VALUE_OTHER;
+  if (flags & FLAG_TUPLE_SUBCLASS) return SB_VALUE_TUPLE;
+  if (flags & FLAG_LIST_SUBCLASS) return SB_VALUE_LIST;
+  if (flags & FLAGS_OTHER_SUBCLASS) return SB_VALUE_OTHER;
+  if (event->unknown_type != 0 && event->unknown_type != type) event->flags |= SB_SPAN_PARTIAL;
+  event->unknown_type = type;
+  return SB_VALUE_OTHER;
+}
+
+static __always_inline void take_value(struct sb_span_event* event, __u64 object, __u64 key) {
+  __u64 type;
+
+  if (!read_user(&type, sizeof(type), object + OB_TYPE_OFFSET)) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return;
+  }
+  switch (kind_of(event, type)) {
+    case SB_VALUE_TENSOR:
+      add_tensor(event, object, key);
+      return;
+    case SB_VALUE_TUPLE:
+      push_tuple(event, object, key);
+      return;
+    case SB_VALUE_LIST:
+      push_list(event, object, key);
+      return;
+  }
+}
+
+/* All tensors in `value` (0: none) and in the levels, in order. */
+static __always_inline void find_tensors(struct sb_span_event* event, __u64 value) {
+  __u64 key = 0;
+  int i;
+
+  for (i = 0; i < SB_SPAN_ITEMS; i++) {
+    if (value == 0) {
+      __u32 at = event->levels - 1;
+      struct sb_span_level* level;
+
+      if (at >= SB_SPAN_LEVELS) return; /* none is left */
+      level = &event->level[at];
+      if (level->left == 0) {
+        event->levels = at;
+        continue;
+      }
+      level->left--;
+      key = level->key;
+      if (!read_user(&value, sizeof(value), level->cursor) ||
+          (key == SB_SPAN_OWN_KEY && !read_user(&key, sizeof(key), level->cursor - 8))) {
+        event->flags |= SB_SPAN_PARTIAL;
+        return;
+      }
+      level->cursor += level->stride;
+      if (value == 0) continue; /* a deleted entry */
+    }
+    take_value(event, value, key);
+    value = 0;
+  }
+  if (event->levels != 0) event->flags |= SB_SPAN_PARTIAL;
+}
+
+static __always_inline struct sb_span_event* new_span_event(__u64 object, __u64 stack, __u32 tid,
+                                                            __u32 kind) {
+  struct sb_span_event* event = bpf_ringbuf_reserve(&spans, sizeof(*event), 0);
+
+  if (!event) {
+    __sync_fetch_and_add(&spans_lost, 1);
+    return NULL;
+  }
+  event->object = object;
+  event->stack = stack;
+  event->delay_ns = 0;
+  event->unknown_type = 0;
+  event->tid = tid;
+  event->kind = kind;
+  event->flags = span_layout.knows_tensors ? 0 : SB_SPAN_BLIND;
+  event->tensors = 0;
+  event->dims = 0;
+  event->levels = 0;
+  return event;
+}
+
+/* The daemon looks now and then. */
+static __always_inline void send_span_event(struct sb_span_event* event) {
+  bpf_ringbuf_submit(event, bpf_ringbuf_query(&spans, BPF_RB_AVAIL_DATA) < SB_SPAN_BYTES / 4
+                                ? BPF_RB_NO_WAKEUP
+                                : 0);
+}
+
+static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 delay_ns) {
+  struct sb_call_key key = {.stack = LOAD_FIELD(ctx, rsp),
+                            .tid = (__u32)bpf_get_current_pid_tgid()};
+  __u64 args = LOAD_FIELD(ctx, rsi);
+  __u64 kwargs = LOAD_FIELD(ctx, rdx);
+  struct sb_span_event* event;
+
+  if (bpf_map_update_elem(&open_calls, &key, &object, BPF_ANY) != 0) {
+    __sync_fetch_and_add(&spans_lost, 1);
+    return;
+  }
+  event =
+      new_span_event(object, key.stack,
+                     thread_number((struct task_struct*)bpf_get_current_task_btf()), SB_SPAN_BEGIN);
+  if (!event) return;
+  event->delay_ns = delay_ns;
+  if (span_layout.knows_tensors) {
+    if (kwargs) push_dict(event, kwargs);
+    push_tuple(event, args, 0);
+    find_tensors(event, 0);
+  }
+  event->at_ns = bpf_ktime_get_ns();
+  send_span_event(event);
+}
+
+static __always_inline void end_span(struct pt_regs* ctx) {
+  __u64 now_ns = bpf_ktime_get_ns();
+  __u64 address = LOAD_FIELD(ctx, rip);
+  struct sb_span_site* site = bpf_map_lookup_elem(&span_sites, &address);
+  struct sb_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid()};
+  struct sb_span_event* event;
+  __u64 *open, object, result;
+
+  if (!site) return;
+  key.stack = LOAD_FIELD(ctx, rsp) + site->stack_bytes;
+  open = bpf_map_lookup_elem(&open_calls, &key);
+  if (!open) return;
+  object = *open;
+  bpf_map_delete_elem(&open_calls, &key);
+  if (is_off()) return;
+  result = read_register(ctx, site->result);
+  event =
+      new_span_event(object, key.stack,
+                     thread_number((struct task_struct*)bpf_get_current_task_btf()), SB_SPAN_END);
+  if (!event) return;
+  event->at_ns = now_ns;
+  if (result == 0)
+    event->flags |= SB_SPAN_RAISED;
+  else if (span_layout.knows_tensors)
+    find_tensors(event, result);
+  send_span_event(event);
+}
+
+static __always_inline void count_span(struct pt_regs* ctx) {
+  __u64 delay_ns = 0;
+  __u64 object = count_module(ctx, &delay_ns);
+
+  if (object) begin_span(ctx, object, delay_ns);
+}
+
+SEC("uprobe.s")
+int sb_span_begin(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
+  count_span(ctx);
+  return 0;
+}
+
+/* As sb_native_hit_multi. */
+SEC("uprobe.s")
+int sb_span_begin_multi(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
+  count_span(ctx);
+  return 0;
+}
+
+SEC("uprobe.s")
+int sb_span_end(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
+  end_span(ctx);
+  return 0;
+}
+
+SEC("uprobe.s")
+int sb_span_end_multi(struct pt_regs* ctx) {
+  run_on_own_stack(ctx);
+  end_span(ctx);
+  return 0;
+}
+
+#endif /* SBUMP_BPF_SPAN_BPF_H_ */

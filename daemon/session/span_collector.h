@@ -1,0 +1,76 @@
+// Reads what the programs tell of the calls of one process's modules, on a thread of its own, and
+// hands on spans.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/attach/programs.h"
+#include "daemon/cpython/interpreter.h"
+#include "daemon/cpython/types.h"
+#include "daemon/process/target_process.h"
+#include "daemon/spans/assembler.h"
+#include "daemon/spans/hub.h"
+#include "daemon/torch/read_modules.h"
+
+namespace sbump {
+
+// All that is given must outlive it.
+class SpanCollector {
+ public:
+  using Modules = std::unordered_map<uint64_t, std::shared_ptr<const SpanModule>>;  // by address
+
+  // Begins; throws where there is no thread to be had.
+  SpanCollector(const TargetProcess& process, const MemoryReader& memory,
+                const Interpreter& interpreter, Programs& programs, std::shared_ptr<SpanHub> hub);
+  ~SpanCollector();  // as Stop()
+  SpanCollector(const SpanCollector&) = delete;
+  SpanCollector& operator=(const SpanCollector&) = delete;
+
+  // Those whose calls are followed. To be told before the programs are.
+  void SetModules(Modules modules);
+  // Where the process's tensors have their shape.
+  void SetTensors(const ModuleForest& forest);
+  // Takes what there is, and ends. The probes should be gone.
+  void Stop();
+
+ private:
+  void IntroduceTypes();
+  void Run();
+  void Consume();
+  void OnEvent(const sb_span_event& event);
+  // True: instances of it are tensors.
+  bool Classify(RemoteAddr type);
+  void LookForGreenlets();
+  std::string NameOf(uint64_t key);
+
+  const TargetProcess& process_;
+  const MemoryReader& memory_;
+  const Interpreter& interpreter_;
+  Programs& programs_;
+  const std::shared_ptr<SpanHub> hub_;
+
+  std::mutex mutex_;
+  std::shared_ptr<const Modules> modules_;  // guarded by mutex_
+
+  // The thread's own.
+  std::shared_ptr<const Modules> current_;
+  Types types_;
+  SpanAssembler assembler_;
+  std::unordered_map<uint64_t, std::string> names_;  // of keyword arguments
+  std::vector<Span> spans_;
+  uint64_t lost_before_ = 0;
+  uint64_t unknown_ = 0;  // begins of modules that are not known any more
+  uint64_t next_look_ns_ = 0;
+
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sbump

@@ -1,0 +1,87 @@
+#include "daemon/spans/assembler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sbump {
+
+std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) const {
+  std::vector<SpanTensor> tensors;
+  size_t first = 0;
+  const size_t count = std::min<size_t>(event.tensors, SB_SPAN_TENSORS);
+  for (size_t i = 0; i < count; ++i) {
+    const sb_span_tensor& tensor = event.tensor[i];
+    if (tensor.dims > SB_SPAN_DIMS - first) break;
+    tensors.push_back({.key = tensor.key == 0 ? "" : name_of_(tensor.key),
+                       .dims = {event.dim + first, event.dim + first + tensor.dims}});
+    first += tensor.dims;
+  }
+  return tensors;
+}
+
+// A stack grows downwards: what began where this one begins, or below, has left without being seen.
+void SpanAssembler::DropDead(Thread& thread, uint64_t stack) {
+  unpaired_ += std::erase_if(thread, [&](const Open& open) {
+    return switches_stacks_ ? open.stack == stack : open.stack <= stack;
+  });
+}
+
+void SpanAssembler::Begin(const sb_span_event& event, std::shared_ptr<const SpanModule> module,
+                          bool lacks_tensors) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(event.tid)) {
+    for (const auto& [tid, thread] : threads_) unpaired_ += thread.size();
+    threads_.clear();
+  }
+  Thread& thread = threads_[event.tid];
+  const bool taken =
+      std::ranges::any_of(thread, [&](const Open& open) { return open.stack == event.stack; });
+  DropDead(thread, event.stack);
+  if (thread.size() >= kDeepest) {
+    ++unpaired_;
+    return;
+  }
+  const auto at =
+      std::ranges::find_if(thread, [&](const Open& open) { return open.stack < event.stack; });
+  Open open{.stack = event.stack, .object = event.object, .doubtful = switches_stacks_ && taken};
+  open.span = {.module = std::move(module),
+               .thread_id = event.tid,
+               .depth = static_cast<uint32_t>(at - thread.begin()),
+               .begin_ns = event.at_ns,
+               .delay_ns = event.delay_ns,
+               .partial = lacks_tensors || (event.flags & SB_SPAN_PARTIAL) != 0,
+               .blind = (event.flags & SB_SPAN_BLIND) != 0,
+               .inputs = TensorsOf(event)};
+  thread.insert(at, std::move(open));
+}
+
+std::optional<Span> SpanAssembler::End(const sb_span_event& event, bool lacks_tensors) {
+  const auto found = threads_.find(event.tid);
+  if (found == threads_.end()) {
+    ++unpaired_;
+    return std::nullopt;
+  }
+  Thread& thread = found->second;
+  const auto at = std::ranges::find(thread, event.stack, &Open::stack);
+  if (at == thread.end() || at->object != event.object || at->doubtful) {
+    if (at != thread.end()) thread.erase(at);
+    ++unpaired_;
+    return std::nullopt;
+  }
+  Span span = std::move(at->span);
+  span.end_ns = event.at_ns;
+  const uint64_t whole_ns = span.end_ns - std::min(span.begin_ns, span.end_ns);
+  span.self_ns = whole_ns - std::min(at->inner_ns, whole_ns);
+  span.raised = (event.flags & SB_SPAN_RAISED) != 0;
+  span.partial |= lacks_tensors || (event.flags & SB_SPAN_PARTIAL) != 0;
+  span.outputs = TensorsOf(event);
+  if (at != thread.begin()) std::prev(at)->inner_ns += whole_ns + span.delay_ns;
+  thread.erase(at);
+  if (!switches_stacks_) {
+    // Its own inner ones, whose ends were lost.
+    unpaired_ += std::erase_if(thread, [&](const Open& open) { return open.stack < event.stack; });
+  }
+  if (thread.empty()) threads_.erase(found);
+  return span;
+}
+
+}  // namespace sbump

@@ -1,0 +1,40 @@
+// A call of a module, from begin to end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sbump {
+
+struct SpanModule {
+  std::string path;       // "top.layers.0.attn"
+  std::string type;       // "Linear"
+  std::string full_type;  // "torch.nn.modules.linear.Linear"
+};
+
+struct SpanTensor {
+  std::string key;  // of a keyword argument; empty: positional, or a result
+  std::vector<int64_t> dims;
+
+  bool operator==(const SpanTensor&) const = default;
+};
+
+struct Span {
+  std::shared_ptr<const SpanModule> module;
+  int pid = 0;
+  uint32_t thread_id = 0;  // as the daemon sees it; 0: it does not
+  uint32_t depth = 0;      // modules of this thread that had begun before and had not ended
+  uint64_t begin_ns = 0;   // CLOCK_MONOTONIC, after the delay
+  uint64_t end_ns = 0;
+  uint64_t delay_ns = 0;  // injected before the begin
+  uint64_t self_ns = 0;   // without the spans within it, and without their delays
+  bool raised = false;
+  bool partial = false;            // more tensors, or deeper in lists, than are looked at
+  bool blind = false;              // where tensors have their shape was not known
+  std::vector<SpanTensor> inputs;  // positional ones, and those of keywords, in order
+  std::vector<SpanTensor> outputs;
+};
+
+}  // namespace sbump

@@ -1,0 +1,168 @@
+#include "daemon/spans/assembler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sbump {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const auto kModule = std::make_shared<const SpanModule>(SpanModule{"top.a", "A", "app.A"});
+
+// Of the call at `stack`. A stack grows downwards.
+sb_span_event Event(uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
+  sb_span_event event{};
+  event.object = 0x1000 + stack;
+  event.stack = stack;
+  event.at_ns = at_ns;
+  event.tid = tid;
+  return event;
+}
+
+void AddTensor(sb_span_event& event, std::vector<int64_t> dims, uint64_t key = 0) {
+  event.tensor[event.tensors++] = {.key = key, .dims = static_cast<uint32_t>(dims.size())};
+  for (int64_t dim : dims) event.dim[event.dims++] = dim;
+}
+
+class AssemblerTest : public testing::Test {
+ protected:
+  SpanAssembler assembler{[](uint64_t key) { return "key" + std::to_string(key); }};
+
+  void Begin(uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
+    assembler.Begin(Event(stack, at_ns, tid), kModule);
+  }
+  std::optional<Span> End(uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
+    return assembler.End(Event(stack, at_ns, tid));
+  }
+};
+
+TEST_F(AssemblerTest, ACallWithAnotherInIt) {
+  Begin(1000, 10);
+  Begin(900, 20);
+  const auto inner = End(900, 50);
+  const auto outer = End(1000, 100);
+  ASSERT_TRUE(inner && outer);
+  EXPECT_EQ(std::tie(inner->begin_ns, inner->end_ns, inner->depth, inner->self_ns),
+            std::make_tuple(20u, 50u, 1u, 30u));
+  EXPECT_EQ(std::tie(outer->begin_ns, outer->end_ns, outer->depth, outer->self_ns),
+            std::make_tuple(10u, 100u, 0u, 60u));
+  EXPECT_EQ(inner->module->path, "top.a");
+  EXPECT_EQ(inner->thread_id, 7u);
+  EXPECT_EQ(assembler.unpaired(), 0u);
+}
+
+TEST_F(AssemblerTest, ADelayIsNobodysOwnTime) {
+  Begin(1000, 10);
+  sb_span_event delayed = Event(900, 70);
+  delayed.delay_ns = 50;
+  assembler.Begin(delayed, kModule);
+  EXPECT_EQ(End(900, 80)->delay_ns, 50u);
+  EXPECT_EQ(End(1000, 100)->self_ns, 30u);
+}
+
+TEST_F(AssemblerTest, ThreadsAreApart) {
+  Begin(1000, 10, 1);
+  Begin(1000, 11, 2);
+  EXPECT_EQ(End(1000, 20, 1)->begin_ns, 10u);
+  EXPECT_EQ(End(1000, 21, 2)->begin_ns, 11u);
+}
+
+TEST_F(AssemblerTest, Shapes) {
+  sb_span_event begin = Event(1000, 10);
+  AddTensor(begin, {2, 5});
+  AddTensor(begin, {});
+  AddTensor(begin, {3}, 12);
+  begin.flags = SB_SPAN_PARTIAL;
+  assembler.Begin(begin, kModule);
+  sb_span_event end = Event(1000, 20);
+  AddTensor(end, {2, 8});
+  end.flags = SB_SPAN_RAISED;
+  const auto span = assembler.End(end);
+  ASSERT_TRUE(span);
+  EXPECT_THAT(span->inputs,
+              ElementsAre(SpanTensor{"", {2, 5}}, SpanTensor{"", {}}, SpanTensor{"key12", {3}}));
+  EXPECT_THAT(span->outputs, ElementsAre(SpanTensor{"", {2, 8}}));
+  EXPECT_TRUE(span->raised);
+  EXPECT_TRUE(span->partial);
+  EXPECT_FALSE(span->blind);
+}
+
+TEST_F(AssemblerTest, NumbersThatCannotBe) {
+  sb_span_event begin = Event(1000, 10);
+  begin.tensors = 1000;
+  begin.tensor[0].dims = SB_SPAN_DIMS;
+  begin.tensor[1].dims = UINT32_MAX;
+  assembler.Begin(begin, kModule);
+  EXPECT_EQ(End(1000, 20)->inputs.size(), 1u);
+}
+
+TEST_F(AssemblerTest, WhatWasNotKnownForATensorIsSaid) {
+  assembler.Begin(Event(1000, 10), kModule, true);
+  EXPECT_TRUE(End(1000, 20)->partial);
+  Begin(1000, 30);
+  EXPECT_TRUE(assembler.End(Event(1000, 40), true)->partial);
+  Begin(1000, 50);
+  EXPECT_FALSE(End(1000, 60)->partial);
+}
+
+TEST_F(AssemblerTest, AnEndThatWasLostCostsOneSpan) {
+  Begin(1000, 10);
+  Begin(900, 20);
+  const auto outer = End(1000, 30);
+  ASSERT_TRUE(outer);
+  EXPECT_EQ(assembler.unpaired(), 1u);
+  EXPECT_FALSE(End(900, 40)) << "it is over";
+  Begin(1000, 50);
+  EXPECT_EQ(End(1000, 60)->depth, 0u);
+}
+
+TEST_F(AssemblerTest, ANewCallWhereAnOldOneWas) {
+  Begin(1000, 10);
+  Begin(900, 20);
+  Begin(950, 30);
+  EXPECT_EQ(End(950, 40)->depth, 1u);
+  EXPECT_EQ(assembler.unpaired(), 1u) << "900 lies below it, and had left";
+}
+
+TEST_F(AssemblerTest, AnEndWithoutABegin) {
+  EXPECT_FALSE(End(1000, 10));
+  Begin(1000, 20);
+  sb_span_event other = Event(1000, 30);
+  other.object = 1;
+  EXPECT_FALSE(assembler.End(other)) << "of another module";
+  EXPECT_EQ(assembler.unpaired(), 2u);
+}
+
+TEST_F(AssemblerTest, GreenletsGoOnFurtherUpTheStack) {
+  assembler.ThreadsSwitchStacks();
+  Begin(900, 10);   // waits
+  Begin(1000, 20);  // in another greenlet, which has less of the stack
+  EXPECT_EQ(End(900, 30)->begin_ns, 10u);
+  EXPECT_EQ(End(1000, 40)->begin_ns, 20u);
+  EXPECT_EQ(assembler.unpaired(), 0u);
+}
+
+TEST_F(AssemblerTest, GreenletsAtTheSamePlaceOfTheStackAreNotMixedUp) {
+  assembler.ThreadsSwitchStacks();
+  Begin(1000, 10);
+  Begin(1000, 20);
+  EXPECT_FALSE(End(1000, 30)) << "of the first or of the second one";
+  EXPECT_EQ(assembler.unpaired(), 2u);
+  Begin(1000, 50);
+  EXPECT_TRUE(End(1000, 60));
+}
+
+TEST_F(AssemblerTest, AThreadThatCallsEverDeeper) {
+  for (uint64_t i = 0; i < SpanAssembler::kDeepest + 10; ++i) Begin(1'000'000 - i, i);
+  EXPECT_EQ(assembler.unpaired(), 10u);
+}
+
+TEST_F(AssemblerTest, ThreadsThatComeAndGo) {
+  for (uint32_t tid = 1; tid < 3 * SpanAssembler::kMostThreads; ++tid) Begin(1000, 10, tid);
+  EXPECT_GE(assembler.unpaired(), SpanAssembler::kMostThreads);
+}
+
+}  // namespace
+}  // namespace sbump
