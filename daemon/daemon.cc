@@ -275,7 +275,7 @@ int RunDaemon(const DaemonOptions& options) {
     services.push_back(
         std::make_unique<ControlService>(table, control, blocking, connections, **gate));
     services.push_back(
-        std::make_unique<ModulesService>(table.environment(), blocking, connections, **gate));
+        std::make_unique<ModulesService>(table, control, blocking, connections, **gate));
     return services;
   });
   if (!servers.ok()) return EndEarly(blocking, CannotStart(servers.status()));

@@ -11,7 +11,7 @@ absl::StatusOr<std::vector<v1::ListModulesReply>> ModulesService::List(
   SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kModules}));
   SB_ASSIGN_OR_RETURN(const ModulesSpec spec, ToSpec(request));
   SB_ASSIGN_OR_RETURN(const ModulesResult result,
-                      RunModules(request.pid(), spec, environment_,
+                      RunModules(request.pid(), spec, table_.environment(),
                                  gate_.ReadAuthoriser(caller, Action::kModules, spec.max_stop_ns)));
   return ToReplies(result, spec);
 }
@@ -29,6 +29,34 @@ grpc::ServerWriteReactor<v1::ListModulesReply>* ModulesService::ListModules(
                     stream->Send(Annotate(status, StrCat("pid ", pid)));
                   });
   return stream;
+}
+
+// It takes them away: whoever may end the session may do that.
+absl::Status ModulesService::Watch(const Caller& caller, const std::string& session_id,
+                                   SpanStream& stream) {
+  SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kWatch}));
+  const std::shared_ptr<Session> session = table_.Find(session_id);
+  if (session == nullptr) {
+    return absl::NotFoundError(
+        StrCat("no session ", session_id, " (sbumpctl list shows those there are)"));
+  }
+  SB_RETURN_IF_ERROR(gate_.AllowSession(caller, Action::kDetach, session_id));
+  if (!session->spec().spans) {
+    return absl::FailedPreconditionError(
+        StrCat("session ", session_id, " was begun without spans: attach with them"));
+  }
+  stream.PostStart(session->spec().spans->hub);
+  return absl::OkStatus();
+}
+
+grpc::ServerWriteReactor<v1::SpanBatch>* ModulesService::WatchSpans(
+    grpc::CallbackServerContext* context, const v1::WatchSpansRequest* request) {
+  const std::shared_ptr<SpanStream> stream = SpanStream::Make(control_);
+  const absl::StatusOr<Caller> caller = connections_.Find(context->peer());
+  absl::Status status =
+      caller.ok() ? Watch(*caller, request->session_id(), *stream) : caller.status();
+  if (!status.ok()) stream->PostEnd(std::move(status));
+  return stream.get();
 }
 
 }  // namespace sbump

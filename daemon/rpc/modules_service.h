@@ -6,25 +6,36 @@
 #include "daemon/front/connections.h"
 #include "daemon/gate/gate.h"
 #include "daemon/rpc/blocking_work.h"
-#include "daemon/session/attachment.h"
+#include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/span_stream.h"
+#include "daemon/session/session_table.h"
 #include "proto/sbump/v1/modules.grpc.pb.h"
 
 namespace sbump {
 
 class ModulesService : public v1::Modules::CallbackService {
  public:
-  ModulesService(const SessionEnvironment& environment, BlockingWork& blocking,
+  ModulesService(const SessionTable& table, ControlThread& control, BlockingWork& blocking,
                  const Connections& connections, Gate& gate)
-      : environment_(environment), blocking_(blocking), connections_(connections), gate_(gate) {}
+      : table_(table),
+        control_(control),
+        blocking_(blocking),
+        connections_(connections),
+        gate_(gate) {}
 
   grpc::ServerWriteReactor<v1::ListModulesReply>* ListModules(
       grpc::CallbackServerContext* context, const v1::ListModulesRequest* request) override;
+  grpc::ServerWriteReactor<v1::SpanBatch>* WatchSpans(
+      grpc::CallbackServerContext* context, const v1::WatchSpansRequest* request) override;
 
  private:
   absl::StatusOr<std::vector<v1::ListModulesReply>> List(const Caller& caller,
                                                          const v1::ListModulesRequest& request);
 
-  const SessionEnvironment& environment_;
+  absl::Status Watch(const Caller& caller, const std::string& session_id, SpanStream& stream);
+
+  const SessionTable& table_;
+  ControlThread& control_;
   BlockingWork& blocking_;
   const Connections& connections_;
   Gate& gate_;

@@ -143,6 +143,24 @@ absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSele
   return std::make_shared<const ModuleList>(std::move(list));
 }
 
+namespace {
+
+absl::Status TakeSpans(const v1::AttachRequest& request, AttachSpec& spec) {
+  if (!request.has_spans()) return absl::OkStatus();
+  if (spec.rules.modules->targets.empty())
+    return absl::InvalidArgumentError("spans: the selection has no modules");
+  if (spec.mode == DelayMode::kSleep) {
+    return absl::InvalidArgumentError(
+        "spans: not with mode SLEEP, whose delays end after the call has begun");
+  }
+  spec.spans.emplace();
+  SB_ASSIGN_OR_RETURN(spec.spans->skip_types, ToSkipTypes(request.spans().skip_types(),
+                                                          request.spans().no_default_skip_types()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request) {
   AttachSpec spec;
   SB_RETURN_IF_ERROR(TakeProcesses(request, spec));
@@ -154,6 +172,7 @@ absl::StatusOr<AttachSpec> ToSpec(const v1::AttachRequest& request) {
   spec.mode = request.mode() == v1::SLEEP ? DelayMode::kSleep : DelayMode::kSpin;
   spec.on = request.on() == v1::RESUME ? HitOn::kResume : HitOn::kCall;
   SB_RETURN_IF_ERROR(CheckDelays(spec.mode, spec.rules));
+  SB_RETURN_IF_ERROR(TakeSpans(request, spec));
   spec.interval_ns = OrDefault(request.interval_ns(), kDefaultIntervalNs);
   SB_RETURN_IF_ERROR(
       CheckRange("interval_ns", spec.interval_ns, kMinIntervalNs, 3'600'000'000'000));

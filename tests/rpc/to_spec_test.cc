@@ -46,6 +46,36 @@ TEST(ToSpecTest, WhatIsNotGivenHasADefault) {
   EXPECT_EQ(spec->client_name, "an unnamed client");
 }
 
+TEST(ToSpecTest, Spans) {
+  v1::AttachRequest request;
+  request.set_pid(42);
+  request.mutable_selection()->add_modules()->set_pattern("top*");
+  EXPECT_FALSE(ToSpec(request)->spans);
+  request.mutable_spans()->add_skip_types("torch.nn.*");
+  const auto spec = ToSpec(request);
+  ASSERT_TRUE(spec.ok() && spec->spans) << spec.status();
+  EXPECT_EQ(spec->spans->skip_types.globs.size(), 1u);
+  EXPECT_TRUE(spec->spans->skip_types.with_defaults);
+  EXPECT_NE(spec->spans->hub, ToSpec(request)->spans->hub) << "each session has its own";
+  ExpectRefused([](auto& one) { one.mutable_spans(); }, "the selection has no modules");
+  const auto with_modules = [](v1::AttachRequest& one) {
+    one.mutable_selection()->add_modules()->set_pattern("top*");
+  };
+  ExpectRefused(
+      [&](auto& one) {
+        with_modules(one);
+        one.mutable_spans();
+        one.set_mode(v1::SLEEP);
+      },
+      "not with mode SLEEP");
+  ExpectRefused(
+      [&](auto& one) {
+        with_modules(one);
+        one.mutable_spans()->add_skip_types("");
+      },
+      "skip_types");
+}
+
 TEST(ToSpecTest, Modules) {
   v1::AttachRequest request;
   request.set_pid(42);

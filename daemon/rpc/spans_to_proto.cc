@@ -1,0 +1,52 @@
+#include "daemon/rpc/spans_to_proto.h"
+
+#include <unordered_map>
+
+#include "daemon/rpc/wire_text.h"
+
+namespace sbump {
+namespace {
+
+void Fill(const SpanTensor& tensor, v1::SpanTensor& message) {
+  message.set_keyword(Utf8(tensor.key));
+  for (int64_t dim : tensor.dims) message.add_dims(dim);
+}
+
+void Fill(const Span& span, v1::Span& message) {
+  message.set_pid(span.pid);
+  message.set_thread_id(span.thread_id);
+  message.set_depth(span.depth);
+  message.set_begin_ns(span.begin_ns);
+  message.set_end_ns(span.end_ns);
+  message.set_delay_ns(span.delay_ns);
+  message.set_self_ns(span.self_ns);
+  message.set_raised(span.raised);
+  message.set_partial(span.partial);
+  message.set_shapes_unknown(span.blind);
+  for (const SpanTensor& tensor : span.inputs) Fill(tensor, *message.add_inputs());
+  for (const SpanTensor& tensor : span.outputs) Fill(tensor, *message.add_outputs());
+}
+
+}  // namespace
+
+v1::SpanBatch ToBatch(const SpanHub::Taken& taken) {
+  v1::SpanBatch batch;
+  batch.set_lost(taken.lost);
+  std::unordered_map<const SpanModule*, uint32_t> numbers;
+  for (const Span& span : taken.spans) {
+    const auto [known, is_new] =
+        numbers.emplace(span.module.get(), static_cast<uint32_t>(batch.modules_size()));
+    if (is_new) {
+      v1::SpanModule& module = *batch.add_modules();
+      module.set_path(Utf8(span.module->path));
+      module.set_type(Utf8(span.module->type));
+      module.set_qualified_type(Utf8(span.module->full_type));
+    }
+    v1::Span& message = *batch.add_spans();
+    message.set_module(known->second);
+    Fill(span, message);
+  }
+  return batch;
+}
+
+}  // namespace sbump
