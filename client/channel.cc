@@ -144,16 +144,17 @@ class Call {
   grpc::ClientContext context_;
 };
 
-using UpdateReader = std::unique_ptr<grpc::ClientReader<v1::SessionUpdate>>;
-
-class GrpcUpdateStream : public UpdateStream {
+// `Stream` is what the caller sees of it.
+template <typename Stream, typename Message>
+class GrpcStream : public Stream {
  public:
-  GrpcUpdateStream(ActiveCalls* calls, const Peer& peer) : call_(calls), peer_(peer) {}
+  using Reader = std::unique_ptr<grpc::ClientReader<Message>>;
+  GrpcStream(ActiveCalls* calls, const Peer& peer) : call_(calls), peer_(peer) {}
 
   grpc::ClientContext* context() { return call_.context(); }
-  void SetReader(UpdateReader reader) { reader_ = std::move(reader); }
-  bool Read(v1::SessionUpdate* update) override {
-    const bool read = reader_->Read(update);
+  void SetReader(Reader reader) { reader_ = std::move(reader); }
+  bool Read(Message* message) override {
+    const bool read = reader_->Read(message);
     has_answered_ |= read;
     return read;
   }
@@ -161,10 +162,12 @@ class GrpcUpdateStream : public UpdateStream {
 
  private:
   Call call_;  // before the reader, which uses its context
-  UpdateReader reader_;
+  Reader reader_;
   bool has_answered_ = false;
   const Peer& peer_;
 };
+using GrpcUpdateStream = GrpcStream<UpdateStream, v1::SessionUpdate>;
+using GrpcSpanReader = GrpcStream<SpanReader, v1::SpanBatch>;
 
 class GrpcControlClient : public ControlClient {
  public:
@@ -182,6 +185,12 @@ class GrpcControlClient : public ControlClient {
   std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) override {
     auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
     stream->SetReader(stub_->Watch(stream->context(), request));
+    return stream;
+  }
+
+  std::unique_ptr<SpanReader> WatchSpans(const v1::WatchSpansRequest& request) override {
+    auto stream = std::make_unique<GrpcSpanReader>(&calls_, peer_);
+    stream->SetReader(modules_stub_->WatchSpans(stream->context(), request));
     return stream;
   }
 

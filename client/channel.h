@@ -26,6 +26,15 @@ class UpdateStream {
   virtual absl::Status Finish() = 0;
 };
 
+// Spans as they come, in batches.
+class SpanReader {
+ public:
+  virtual ~SpanReader() = default;
+  // As those of UpdateStream.
+  virtual bool Read(v1::SpanBatch* batch) = 0;
+  virtual absl::Status Finish() = 0;
+};
+
 class ControlClient {
  public:
   // kUnavailable or kPermissionDenied with what to do (endpoint.h); kUnavailable after five seconds
@@ -38,6 +47,7 @@ class ControlClient {
   // The streams must not outlive the client.
   virtual std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) = 0;
   virtual std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) = 0;
+  virtual std::unique_ptr<SpanReader> WatchSpans(const v1::WatchSpansRequest& request) = 0;
 
   // All pieces merged into one reply.
   virtual absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) = 0;

@@ -46,6 +46,13 @@ constexpr Example kModulesExamples[] = {
     {"Every Linear, for scripts", "sbumpctl modules -p 1234 --module type:Linear --format json"},
 };
 
+constexpr Example kSpansExamples[] = {
+    {"What each module takes, over 20 forwards", "sbumpctl spans --pid 1234 --forwards 20"},
+    {"A trace for ui.perfetto.dev", "sbumpctl spans -p 1234 --forwards 20 -o trace.json"},
+    {"The attention alone, with shapes, for scripts",
+     "sbumpctl spans -p 1234 --module '*.attn' --forwards 5 --format jsonl"},
+};
+
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
@@ -119,6 +126,15 @@ constexpr CommandText kTexts[] = {
      "\n"
      "--root looks at the instances of another class instead: any tree of Python objects.",
      kModulesExamples},
+    {"spans", "time each call of a PyTorch model's modules, with shapes",
+     "Attaches to the process and tells each call of a module from begin to end, by the clock "
+     "CLOCK_MONOTONIC: how modules nest, the dims of the tensors that go in and come out, and "
+     "whether it raised. No hook is registered, nothing is compiled anew, and when the command "
+     "ends nothing is left behind.\n"
+     "\n"
+     "A forward is an outermost call of the topmost module that --module takes (default: of all "
+     "modules, so the model itself).",
+     kSpansExamples},
     {"list", "list the sessions of this daemon", "", kListExamples},
     {"watch", "show a running session; never keeps it alive",
      "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "

@@ -35,6 +35,7 @@ struct CommandContext {
 void AddAttach(CLI::App* root, CommandContext* context);
 void AddMatch(CLI::App* root, CommandContext* context);
 void AddModules(CLI::App* root, CommandContext* context);
+void AddSpans(CLI::App* root, CommandContext* context);
 void AddList(CLI::App* root, CommandContext* context);
 void AddWatch(CLI::App* root, CommandContext* context);
 void AddUpdate(CLI::App* root, CommandContext* context);

@@ -159,6 +159,137 @@ def call_each(count):
     return {"module": each(models["main"].layers[0].skip, None), "object": each(Thing(7)), "function": each(lambda: 7)}
 
 
+def dims_in(values):
+    """Of tensors, and those in lists and tuples, in order: print_tensor() of vLLM's layerwise tracing."""
+    found = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(list(value.size()))
+        elif isinstance(value, (list, tuple)):
+            found += dims_in(value)
+    return found
+
+
+def marker(m, path, **values):
+    """The text of a range as that tracing pushes it, of which only what is there is told."""
+    told = {"Module": path}
+    params = dims(m.named_parameters(recurse=False))
+    told.update({"TrainableParams": params} if params else {})
+    told.update({key: dims_in([value]) for key, value in values.items() if dims_in([value])})
+    static = static_params(m)
+    told.update({"StaticParams": static} if static else {})
+    return str(told)
+
+
+def hooked(calls):
+    """The oracle: what an in-process tracer tells of them. Its hooks are gone afterwards."""
+    Module, names, texts, own = nn.Module, {}, [], nn.Module.__call__
+    for path, m in models["main"].named_modules(prefix="top"):
+        names[id(m)] = path
+    skipped = (nn.Identity, nn.Dropout)
+
+    def call(self, *args, **kwargs):
+        if isinstance(self, skipped) or id(self) not in names:
+            return own(self, *args, **kwargs)
+        texts.append(marker(self, names[id(self)], Inputs=args, **kwargs))
+        result = own(self, *args, **kwargs)
+        texts.append(marker(self, names[id(self)], Outputs=result))
+        return result
+
+    Module.__call__ = call
+    try:
+        calls()
+    finally:
+        Module.__call__ = own
+    return texts
+
+
+def tensor(*shape):
+    return torch.zeros(*shape)
+
+
+def make_odd():
+    """A module that gives back what it is given."""
+    class Odd(nn.Module):
+        def forward(self, *args, fail=False, **kwargs):
+            if fail:
+                1 / 0
+            return [list(args), kwargs] if kwargs else args[0] if len(args) == 1 else args
+
+    models["main"].odd = Odd()
+
+
+class Batch(tuple):
+    pass
+
+
+def odd_calls():
+    """Of modules, with arguments and results of every kind."""
+    odd = models["main"].odd
+    odd(tensor(2), tensor(3, 4))
+    odd([tensor(1), (tensor(2, 2), None, [tensor(3)])], 7, "text", mask=tensor(5, 1), scale=0.5)
+    odd(x=[tensor(4), tensor(6)], state=(tensor(1, 1), [tensor(2, 1)]), flag=True)
+    odd(Batch((tensor(9), tensor(8))), {"not": tensor(7)})
+    odd(tensor(1, 2, 3, 1, 2, 3, 2), tensor(1, 1, 1, 1, 1))
+    odd(tensor(1), **{name: tensor(number) for number, name in enumerate("abcdefghij", 1)})
+    odd()
+    odd(nn.Parameter(tensor(3, 3)) if hasattr(torch, "no_grad") else nn.Parameter(3, 3))
+    for m in models["main"].vision._modules.values():
+        m.forward = odd.forward
+        try:
+            m(tensor(1, 4, 8, 8), factor=tensor(2))
+        finally:
+            del m.forward
+    try:
+        odd(tensor(2), fail=True)
+    except ZeroDivisionError:
+        pass
+    models["main"](tokens())
+
+
+def oracle():
+    return hooked(odd_calls)
+
+
+def call_odd(*shapes):
+    models["main"].odd(*(tensor(*shape) for shape in shapes))
+
+
+def call_false():
+    """A tensor that is none: what it says of itself leads nowhere."""
+    class False_(torch.Tensor):
+        pass
+
+    models["main"].odd(type(tensor(1)).at(False_, 0xdead0000))
+
+
+def dive(levels):
+    """A module that calls itself, so deep."""
+    class Deep(nn.Module):
+        def forward(self, left):
+            return self(left - 1) if left else 0
+
+    if not hasattr(models["main"], "deep"):
+        models["main"].deep = Deep()
+    return models["main"].deep(levels)
+
+
+def forward_in_threads(threads, count):
+    def work():
+        for _ in range(count):
+            models["main"](tokens())
+
+    each = [threading.Thread(target=work) for _ in range(threads)]
+    for one in each:
+        one.start()
+    for one in each:
+        one.join()
+
+
+def forward_for_ever():
+    threading.Thread(target=forward_in_threads, args=(1, 10 ** 9), daemon=True).start()
+
+
 def swap_type():
     """A module is another thing for one call."""
     m = models["main"].layers[0].skip
@@ -257,6 +388,8 @@ if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
-           "call_each": call_each, "swap_type": swap_type,
+           "call_each": call_each, "swap_type": swap_type, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
+           "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
+           "call_odd": call_odd, "call_false": call_false,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
            "settle": settle, "lie": lie, "stop_lying": stop_lying, "set_training": lambda mode: models["main"].train(mode) and None})

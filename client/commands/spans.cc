@@ -1,0 +1,258 @@
+#include <unistd.h>
+
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "client/commands/command.h"
+#include "client/commands/session_stream.h"
+#include "client/limits.h"
+#include "client/printable.h"
+#include "client/spans/span_writer.h"
+#include "client/text_table.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kIntervalNs = 200'000'000;
+
+struct SpansFlags {
+  int32_t pid = 0;
+  SelectionFlags selection;
+  std::vector<std::string> skip_types;
+  bool no_skip = false;
+  uint64_t forwards = 0;
+  std::optional<uint64_t> duration_ns;
+  std::optional<uint64_t> delay_ns;
+  std::optional<uint64_t> ttl_ns;
+  std::string format;
+  std::string output;
+};
+
+// By the name of the file, where --format says nothing.
+std::string FormatOf(const SpansFlags& flags) {
+  if (!flags.format.empty()) return flags.format;
+  if (flags.output.ends_with(".json")) return "chrome";
+  if (flags.output.ends_with(".jsonl")) return "jsonl";
+  if (flags.output.ends_with(".folded")) return "folded";
+  if (flags.output.ends_with(".pb")) return "protobuf";
+  return "table";
+}
+
+v1::AttachRequest RequestOf(const SpansFlags& flags, v1::TargetSelection selection) {
+  v1::AttachRequest request;
+  request.set_pid(flags.pid);
+  *request.mutable_selection() = std::move(selection);
+  v1::SpanOptions& spans = *request.mutable_spans();
+  for (const std::string& type : flags.skip_types) spans.add_skip_types(type);
+  spans.set_no_default_skip_types(flags.no_skip);
+  request.set_delay_ns(flags.delay_ns.value_or(0));
+  request.set_duration_ns(flags.duration_ns.value_or(0));
+  request.set_ttl_ns(flags.ttl_ns.value_or(0));
+  request.set_interval_ns(kIntervalNs);
+  request.set_client_name(ClientName());
+  return request;
+}
+
+absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& context,
+                                                       const SpansFlags& flags,
+                                                       ControlClient* client, OutputFile* file) {
+  const std::string format = FormatOf(flags);
+  if (format == "chrome") return ChromeTrace(file);
+  if (format == "jsonl") return SpanLines(file);
+  if (format == "folded") return FoldedStacks(file);
+  if (format == "protobuf") return SpanMessages(file);
+  if (format == "pythooks") {
+    v1::ListModulesRequest request;
+    request.set_pid(flags.pid);
+    request.set_root(flags.selection.module_root);
+    if (flags.selection.module_prefix) request.set_prefix(*flags.selection.module_prefix);
+    SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client->ListModules(request));
+    return PytHooksTexts(file, modules);
+  }
+  const size_t width = IsTerminal(file->fd()) ? SizeOf(file->fd()).columns : kUnlimitedWidth;
+  return SpanTable(file, PaletteFor(context, file->fd()), width);
+}
+
+// Reads the spans of a session beside its updates, until both end.
+class SpansOutput : public SessionOutput {
+ public:
+  SpansOutput(ControlClient* client, SpanWriter* writer, uint64_t forwards)
+      : client_(client), writer_(writer), most_forwards_(forwards) {}
+  ~SpansOutput() override { Join(); }
+
+  void Show(const v1::SessionUpdate& update, const SessionModel& model) override {
+    Learn(update);
+    // They wait in the daemon until it is known which modules there are.
+    if (paths_.empty() || reading_.joinable()) return;
+    session_id_ = model.head().session_id();
+    reading_ = std::thread([this] { Read(); });
+  }
+  void Finish(const SessionModel&) override {
+    Join();
+    writer_->Finish(lost_);
+  }
+  // Why they could not be read.
+  const absl::Status& status() const { return status_; }
+  uint64_t forwards() const { return forwards_; }
+
+ private:
+  void Join() {
+    if (reading_.joinable()) reading_.join();
+    if (detaching_.joinable()) detaching_.join();
+  }
+
+  void Learn(const v1::SessionUpdate& update) {
+    const std::lock_guard lock(mutex_);
+    for (const v1::TargetStats& target : update.targets())
+      if (!target.module_type().empty()) paths_.insert(target.qualname());
+  }
+
+  // No module that is looked at holds it.
+  bool IsForward(const SpanNode& tree) {
+    const std::lock_guard lock(mutex_);
+    std::string path = tree.module.path();
+    while (path.rfind('.') != std::string::npos) {
+      path.resize(path.rfind('.'));
+      if (paths_.contains(path)) return false;
+    }
+    return tree.span.depth() == 0;
+  }
+
+  void Take(const SpanNode& tree) {
+    const bool is_forward = IsForward(tree);
+    if (most_forwards_ == 0) return writer_->Write(tree);
+    // Parts of one that had begun before: not counted, and not told.
+    if (!is_forward || forwards_ == most_forwards_) return;
+    writer_->Write(tree);
+    if (++forwards_ == most_forwards_) detaching_ = std::thread([this] { Detach(); });
+  }
+
+  void Detach() {
+    v1::DetachRequest request;
+    request.set_session_id(session_id_);
+    const absl::Status status = client_->Detach(request).status();
+    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsCancelled(status))
+      Notice(StrCat("cannot detach: ", status.message()));
+  }
+
+  void Read() {
+    SpanTrees trees([this](const SpanNode& tree) { Take(tree); });
+    v1::WatchSpansRequest request;
+    request.set_session_id(session_id_);
+    const std::unique_ptr<SpanReader> reader = client_->WatchSpans(request);
+    v1::SpanBatch batch;
+    while (reader->Read(&batch)) {
+      lost_ = batch.lost();
+      for (v1::Span& span : *batch.mutable_spans()) {
+        if (span.module() < static_cast<uint32_t>(batch.modules_size()))
+          trees.Add(std::move(span), batch.modules(static_cast<int>(span.module())));
+      }
+    }
+    trees.Finish();
+    status_ = reader->Finish();
+  }
+
+  ControlClient* client_;
+  SpanWriter* writer_;
+  const uint64_t most_forwards_;
+  std::string session_id_;
+  std::thread reading_;
+
+  std::mutex mutex_;
+  std::set<std::string> paths_;  // guarded by mutex_: of the modules that are looked at
+
+  // The reading thread's, until it has ended.
+  uint64_t forwards_ = 0;
+  uint64_t lost_ = 0;
+  absl::Status status_;
+  std::thread detaching_;
+};
+
+std::string WhyNothing(const v1::SessionUpdate& head) {
+  std::set<std::string> reasons;
+  for (const v1::PatternStats& pattern : head.patterns()) {
+    for (const v1::NearMiss& near_miss : pattern.near_misses()) reasons.insert(near_miss.reason());
+  }
+  std::string text = "no module was matched";
+  for (const std::string& reason : reasons) text += StrCat("; ", Printable(reason));
+  return text;
+}
+
+ExitCode Follow(const CommandContext& context, const SpansFlags& flags,
+                const v1::AttachRequest& request) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(flags.output);
+  if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
+  Interrupt interrupt;
+  auto client = Connect(context);
+  if (!client.ok()) return Fail(client.status(), Subject::kProcess);
+  const auto writer = MakeWriter(context, flags, client->get(), &*file);
+  if (!writer.ok()) return Fail(writer.status(), Subject::kProcess);
+  SpansOutput output(client->get(), writer->get(), flags.forwards);
+  const auto stream = (*client)->Attach(request);
+  SessionModel model;
+  const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt, OnInterrupt::kDetach,
+                                      &*file, &output, &model);
+  const Outcome outcome = AttachOutcome(model.head(), end);
+  if (outcome.code == ExitCode::kNoMatch) return Fail(outcome.code, WhyNothing(model.head()));
+  if (!outcome.message.empty()) Fail(outcome.code, outcome.message);
+  if (outcome.code != ExitCode::kOk) return outcome.code;
+  if (!output.status().ok()) return Fail(output.status(), Subject::kProcess);
+  if (file->failed()) return Fail(ExitCode::kError, file->Trouble());
+  if (output.forwards() < flags.forwards)
+    Say(StrCat("the session ended after ", output.forwards(), " of ", flags.forwards, " forwards"));
+  return ExitCode::kOk;
+}
+
+ExitCode RunSpans(const CommandContext& context, SpansFlags flags) {
+  if (flags.selection.modules.empty()) flags.selection.modules = {"*"};
+  flags.selection.longest_delay_ns = kLongestSpinNs;
+  const uint64_t delay_ns = flags.delay_ns.value_or(0);
+  if (const absl::Status status =
+          CheckDelay(StrCat("--delay ", FormatDuration(delay_ns)), delay_ns, kLongestSpinNs);
+      !status.ok()) {
+    return Fail(status, Subject::kProcess);
+  }
+  absl::StatusOr<v1::TargetSelection> selection = BuildSelection(flags.selection);
+  if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));
+  return Follow(context, flags, RequestOf(flags, *std::move(selection)));
+}
+
+}  // namespace
+
+void AddSpans(CLI::App* root, CommandContext* context) {
+  CLI::App* app = AddCommand(root, "spans");
+  const auto flags = std::make_shared<SpansFlags>();
+  AddPid(app, &flags->pid)->required();
+  AddModuleFlags(app, &flags->selection);
+  AddRepeated(app, "--skip-type", &flags->skip_types,
+              "a class to leave out, beside Identity and Dropout; repeatable")
+      ->type_name("TYPE");
+  app->add_flag("--no-skip", flags->no_skip, "do not leave out Identity and Dropout");
+  app->add_option("--forwards", flags->forwards,
+                  "end after so many outermost calls, and leave out what had begun before "
+                  "(default: no limit)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000}).description(""));
+  AddDuration(app, "-d,--duration", &flags->duration_ns,
+              "end after this long (default: only --ttl limits it)");
+  AddDuration(app, "--delay", &flags->delay_ns,
+              StrCat("delay each of these calls, at most ", FormatDuration(kLongestSpinNs),
+                     "; spans begin after it (default: 0)"));
+  AddDuration(app, "--ttl", &flags->ttl_ns, "longest life of the session (default: 1h)");
+  app->add_option("-f,--format", flags->format,
+                  "table: figures of each module; chrome: for Perfetto and chrome://tracing; "
+                  "jsonl: a JSON object for each span; folded: stacks with their own nanoseconds; "
+                  "protobuf: SpanBatch messages; pythooks: the texts of vLLM's layerwise tracing "
+                  "(default: by --output's ending, .json chrome, .jsonl, .folded, .pb, else table)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"table", "chrome", "jsonl", "folded", "protobuf", "pythooks"})
+                  .description(""));
+  AddOutput(app, &flags->output);
+  app->callback([context, flags] { context->run = [=] { return RunSpans(*context, *flags); }; });
+}
+
+}  // namespace sbump

@@ -1,0 +1,105 @@
+// Behaviour: vllm/utils/nvtx_pytorch_hooks.py (vllm-project/vllm at f0183d3), PytHooks.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "client/spans/span_writer.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+// As Python prints a list of ints.
+template <typename Dims>
+std::string DimsText(const Dims& dims) {
+  std::string text;
+  for (int64_t dim : dims) text += StrCat(text.empty() ? "" : ", ", dim);
+  return StrCat("[", text, "]");
+}
+
+using Tensors = google::protobuf::RepeatedPtrField<v1::SpanTensor>;
+
+std::string ListText(const Tensors& tensors, const std::string& keyword) {
+  std::string text;
+  for (const v1::SpanTensor& tensor : tensors) {
+    if (tensor.keyword() == keyword)
+      text += StrCat(text.empty() ? "" : ", ", DimsText(tensor.dims()));
+  }
+  return text.empty() ? "" : StrCat("[", text, "]");
+}
+
+class Marker {
+ public:
+  explicit Marker(const std::string& path) : text_(StrCat("{'Module': '", path, "'")) {}
+  void Add(const std::string& key, const std::string& value) {
+    if (!value.empty()) text_ += StrCat(", '", key, "': ", value);
+  }
+  std::string Line() const { return text_ + "}\n"; }
+
+ private:
+  std::string text_;
+};
+
+class PytHooks : public SpanWriter {
+ public:
+  PytHooks(OutputFile* file, const v1::ListModulesReply& modules) : file_(file) {
+    for (const v1::Module& module : modules.modules()) {
+      known_[module.path()] = {.parameters = ParametersText(module),
+                               .settings = module.static_params_text()};
+    }
+  }
+  void Write(const SpanNode& tree) override {
+    std::string text;
+    Append(tree, text);
+    file_->Write(text);
+  }
+  void Finish(uint64_t) override {}
+
+ private:
+  struct Known {
+    std::string parameters, settings;
+  };
+
+  static std::string ParametersText(const v1::Module& module) {
+    std::map<uint32_t, std::string> in_order;
+    for (const auto& [name, tensor] : module.parameters())
+      in_order[tensor.index()] = StrCat("'", name, "': ", DimsText(tensor.dims()));
+    std::string text;
+    for (const auto& [index, one] : in_order) text += StrCat(text.empty() ? "" : ", ", one);
+    return text.empty() ? "" : StrCat("{", text, "}");
+  }
+
+  // Its hook after the call does not run where that raised.
+  void Append(const SpanNode& node, std::string& text) {
+    const Known& known = known_[node.module.path()];
+    Marker input(node.module.path());
+    input.Add("TrainableParams", known.parameters);
+    input.Add("Inputs", ListText(node.span.inputs(), ""));
+    std::vector<std::string> done = {""};
+    for (const v1::SpanTensor& tensor : node.span.inputs()) {
+      if (std::ranges::find(done, tensor.keyword()) != done.end()) continue;
+      done.push_back(tensor.keyword());
+      input.Add(tensor.keyword(), ListText(node.span.inputs(), tensor.keyword()));
+    }
+    input.Add("StaticParams", known.settings);
+    text += input.Line();
+    for (const SpanNode& child : node.children) Append(child, text);
+    if (node.span.raised()) return;
+    Marker output(node.module.path());
+    output.Add("TrainableParams", known.parameters);
+    output.Add("Outputs", ListText(node.span.outputs(), ""));
+    output.Add("StaticParams", known.settings);
+    text += output.Line();
+  }
+
+  OutputFile* file_;
+  std::map<std::string, Known> known_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, const v1::ListModulesReply& modules) {
+  return std::make_unique<PytHooks>(file, modules);
+}
+
+}  // namespace sbump

@@ -1,0 +1,39 @@
+#include "client/spans/span_tree.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sbump {
+
+void SpanTrees::Add(v1::Span span, const v1::SpanModule& module) {
+  std::vector<SpanNode>& pending = pending_[{span.pid(), span.thread_id()}];
+  SpanNode node{.span = std::move(span), .module = module};
+  // What ended before it, lies deeper and began after it, is within it.
+  const auto is_within = [&](const SpanNode& other) {
+    return other.span.depth() > node.span.depth() && other.span.begin_ns() >= node.span.begin_ns();
+  };
+  const auto first = std::find_if_not(pending.rbegin(), pending.rend(), is_within).base();
+  node.children.assign(std::move_iterator(first), std::move_iterator(pending.end()));
+  pending.erase(first, pending.end());
+  if (node.span.depth() == 0) {
+    // Left by a call whose own span was lost.
+    for (SpanNode& orphan : std::exchange(pending, {})) on_tree_(std::move(orphan));
+    return on_tree_(std::move(node));
+  }
+  pending.push_back(std::move(node));
+  if (pending.size() < kMostPending) return;
+  for (SpanNode& orphan : std::exchange(pending, {})) on_tree_(std::move(orphan));
+}
+
+void SpanTrees::Finish() {
+  for (auto& [thread, pending] : std::exchange(pending_, {})) {
+    for (SpanNode& orphan : pending) on_tree_(std::move(orphan));
+  }
+}
+
+void ForEachSpan(const SpanNode& tree, const std::function<void(const SpanNode&)>& visit) {
+  visit(tree);
+  for (const SpanNode& child : tree.children) ForEachSpan(child, visit);
+}
+
+}  // namespace sbump

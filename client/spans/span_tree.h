@@ -1,0 +1,43 @@
+// Spans of a thread come in the order of their ends: children before their parent. Here they become
+// trees.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/sbump/v1/modules.pb.h"
+
+namespace sbump {
+
+struct SpanNode {
+  v1::Span span;
+  v1::SpanModule module;
+  std::vector<SpanNode> children;  // in the order of their begins
+};
+
+class SpanTrees {
+ public:
+  // Of one thread without an outermost end: more are told as they are, without their parents.
+  static constexpr size_t kMostPending = 100'000;
+
+  using OnTree = std::function<void(SpanNode tree)>;
+  // `on_tree` gets each outermost call when it has ended.
+  explicit SpanTrees(OnTree on_tree) : on_tree_(std::move(on_tree)) {}
+
+  void Add(v1::Span span, const v1::SpanModule& module);
+  // What is left: calls within one that was not seen to end.
+  void Finish();
+
+ private:
+  OnTree on_tree_;
+  std::map<std::pair<int32_t, uint32_t>, std::vector<SpanNode>> pending_;  // by pid and thread
+};
+
+// All of a tree, parents before children.
+void ForEachSpan(const SpanNode& tree, const std::function<void(const SpanNode&)>& visit);
+
+}  // namespace sbump

@@ -1,0 +1,41 @@
+// What becomes of spans: one form of output each.
+#pragma once
+
+#include <memory>
+
+#include "client/output_file.h"
+#include "client/spans/span_tree.h"
+#include "client/terminal.h"
+#include "proto/sbump/v1/modules.pb.h"
+
+namespace sbump {
+
+class SpanWriter {
+ public:
+  virtual ~SpanWriter() = default;
+  // An outermost call, with all within it.
+  virtual void Write(const SpanNode& tree) = 0;
+  // Once, after the last one. `lost`: calls of which no span could be told.
+  virtual void Finish(uint64_t lost) = 0;
+};
+
+// `file` must outlive the writer.
+//
+// One JSON object a line: path, type, qualified_type, pid, thread_id, depth, begin_ns, end_ns,
+// delay_ns, self_ns, raised, partial, inputs[][], keywords{NAME: [][]}, outputs[][].
+std::unique_ptr<SpanWriter> SpanLines(OutputFile* file);
+// The JSON that chrome://tracing and Perfetto open ("Trace Event Format", Google): a complete event
+// for each span, one for each delay. Times in microseconds of CLOCK_MONOTONIC.
+std::unique_ptr<SpanWriter> ChromeTrace(OutputFile* file);
+// A line for each stack of paths, with the nanoseconds that it took by itself: what flamegraph.pl
+// and speedscope read. Written at the end.
+std::unique_ptr<SpanWriter> FoldedStacks(OutputFile* file);
+// SpanBatch messages, each behind its length as a varint.
+std::unique_ptr<SpanWriter> SpanMessages(OutputFile* file);
+// The texts of vLLM's layerwise tracing (PytHooks), a line for each range that it would push, in
+// that order. `modules`: the tree.
+std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, const v1::ListModulesReply& modules);
+// Per module: calls, total, self, percentiles. Written at the end.
+std::unique_ptr<SpanWriter> SpanTable(OutputFile* file, Palette palette, size_t max_width);
+
+}  // namespace sbump

@@ -1,0 +1,147 @@
+#include "client/spans/span_writer.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/delimited_message_util.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "client/text_table.h"
+
+namespace sbump {
+namespace {
+
+using testing::HasSubstr;
+
+void AddTensor(v1::SpanTensor* tensor, std::vector<int64_t> dims, const std::string& keyword = "") {
+  tensor->set_keyword(keyword);
+  for (int64_t dim : dims) tensor->add_dims(dim);
+}
+
+SpanNode Node(const std::string& path, uint32_t depth, uint64_t begin_ns, uint64_t end_ns) {
+  SpanNode node;
+  node.module.set_path(path);
+  node.module.set_type("Linear");
+  node.module.set_qualified_type("torch.nn.modules.linear.Linear");
+  node.span.set_pid(5);
+  node.span.set_thread_id(6);
+  node.span.set_depth(depth);
+  node.span.set_begin_ns(begin_ns);
+  node.span.set_end_ns(end_ns);
+  node.span.set_self_ns(end_ns - begin_ns);
+  return node;
+}
+
+SpanNode Tree() {
+  SpanNode outer = Node("top", 0, 10'000'000'000'000'001, 10'000'000'000'000'301);
+  outer.span.set_self_ns(200);
+  SpanNode inner = Node("top.fc", 1, 10'000'000'000'000'101, 10'000'000'000'000'201);
+  AddTensor(inner.span.add_inputs(), {2, 5});
+  AddTensor(inner.span.add_inputs(), {}, "scale");
+  AddTensor(inner.span.add_outputs(), {2, 8});
+  inner.span.set_delay_ns(40);
+  outer.children.push_back(inner);
+  return outer;
+}
+
+class SpanWriterTest : public testing::Test {
+ protected:
+  ~SpanWriterTest() override { std::remove(path.c_str()); }
+
+  template <typename Make>
+  std::string TextOf(Make make, uint64_t lost = 0) {
+    auto file = OutputFile::Open(path);
+    EXPECT_TRUE(file.ok());
+    const std::unique_ptr<SpanWriter> writer = make(&*file);
+    writer->Write(tree);
+    writer->Finish(lost);
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  const std::string path = testing::TempDir() + "/spans";
+  SpanNode tree = Tree();
+};
+
+TEST_F(SpanWriterTest, Lines) {
+  EXPECT_EQ(
+      TextOf(SpanLines),
+      R"({"path":"top","type":"Linear","qualified_type":"torch.nn.modules.linear.Linear","pid":5,)"
+      R"("thread_id":6,"depth":0,"begin_ns":10000000000000001,"end_ns":10000000000000301,)"
+      R"("delay_ns":0,"self_ns":200,"raised":false,"partial":false,"shapes_unknown":false,)"
+      R"("inputs":[],"keywords":{},"outputs":[]})"
+      "\n"
+      R"({"path":"top.fc","type":"Linear","qualified_type":"torch.nn.modules.linear.Linear",)"
+      R"("pid":5,"thread_id":6,"depth":1,"begin_ns":10000000000000101,"end_ns":10000000000000201,)"
+      R"("delay_ns":40,"self_ns":100,"raised":false,"partial":false,"shapes_unknown":false,)"
+      R"("inputs":[[2,5]],"keywords":{"scale":[[]]},"outputs":[[2,8]]})"
+      "\n");
+}
+
+TEST_F(SpanWriterTest, ChromeHasAnEventForEachSpanAndDelay) {
+  const std::string text = TextOf(ChromeTrace, 3);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 5) << text;
+  EXPECT_THAT(text, HasSubstr(R"("name":"delay of top.fc","cat":"delay","ph":"X")"));
+  EXPECT_THAT(text, HasSubstr(R"("inputs":[[2,5]],"outputs":[[2,8]])"));
+  EXPECT_THAT(text, HasSubstr(R"("lost_calls":3)"));
+}
+
+TEST_F(SpanWriterTest, AnEmptyTraceIsATrace) {
+  auto file = OutputFile::Open(path);
+  ChromeTrace(&*file)->Finish(0);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(),
+            "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n],\"otherData\":"
+            "{\"clock\":\"CLOCK_MONOTONIC\",\"lost_calls\":0}}\n");
+}
+
+TEST_F(SpanWriterTest, Stacks) { EXPECT_EQ(TextOf(FoldedStacks), "top 200\ntop;top.fc 100\n"); }
+
+TEST_F(SpanWriterTest, Messages) {
+  std::istringstream text(TextOf(SpanMessages, 4));
+  google::protobuf::io::IstreamInputStream stream(&text);
+  v1::SpanBatch batch;
+  ASSERT_TRUE(google::protobuf::util::ParseDelimitedFromZeroCopyStream(&batch, &stream, nullptr));
+  EXPECT_EQ(batch.spans_size(), 2);
+  EXPECT_EQ(batch.modules(static_cast<int>(batch.spans(1).module())).path(), "top.fc");
+  ASSERT_TRUE(google::protobuf::util::ParseDelimitedFromZeroCopyStream(&batch, &stream, nullptr));
+  EXPECT_EQ(batch.lost(), 4u);
+}
+
+TEST_F(SpanWriterTest, TextsOfPytHooks) {
+  v1::ListModulesReply modules;
+  v1::Module& module = *modules.add_modules();
+  module.set_path("top.fc");
+  module.set_static_params_text("{'in_features': 5, 'out_features': 8}");
+  v1::Tensor& bias = (*module.mutable_parameters())["bias"];
+  bias.set_index(1);
+  bias.add_dims(8);
+  v1::Tensor& weight = (*module.mutable_parameters())["weight"];
+  weight.add_dims(8);
+  weight.add_dims(5);
+  tree.children[0].span.set_raised(true);
+  EXPECT_EQ(TextOf([&](OutputFile* file) { return PytHooksTexts(file, modules); }),
+            "{'Module': 'top'}\n"
+            "{'Module': 'top.fc', 'TrainableParams': {'weight': [8, 5], 'bias': [8]}, 'Inputs': "
+            "[[2, 5]], 'scale': [[]], 'StaticParams': {'in_features': 5, 'out_features': 8}}\n"
+            "{'Module': 'top'}\n");
+}
+
+TEST_F(SpanWriterTest, Table) {
+  tree.children[0].span.set_raised(true);
+  const std::string text =
+      TextOf([](OutputFile* file) { return SpanTable(file, Palette(false), kUnlimitedWidth); }, 2);
+  EXPECT_EQ(text,
+            "MODULE  TYPE           CALLS  TOTAL   SELF    P50    P99  DELAYED BY\n"
+            "top     Linear             1  300ns  200ns  300ns  300ns\n"
+            "top.fc  Linear  1 (1 raised)  100ns  100ns  100ns  100ns        40ns\n"
+            "\n"
+            "1 outermost call, 2 spans; of 2 calls no span could be told\n");
+}
+
+}  // namespace
+}  // namespace sbump

@@ -1,0 +1,242 @@
+"""Calls of modules from begin to end, as `sbumpctl spans` tells them."""
+import json
+
+from harness import traces
+from harness.case import each_mechanism, main
+from harness.models import MS, Q_PROJ
+from harness.spans import SpansCase
+
+BAD_ARGUMENTS, UNSUPPORTED = 2, 5
+# Of one forward of the model, without those of Identity and Dropout.
+SPANS_OF_FORWARD = 24
+
+
+def within(inner, outer):
+    return outer["begin_ns"] <= inner["begin_ns"] and inner["end_ns"] <= outer["end_ns"]
+
+
+class EqualityTest(SpansCase):
+    @each_mechanism
+    def test_the_texts_are_those_of_an_in_process_tracer(self, python):
+        target = self.odd_model(python)
+        if python.free_threaded:
+            answer = self.daemon.ctl("spans", "--pid", target.pid)
+            self.assert_refused(answer, UNSUPPORTED, "free-threaded")
+        else:
+            expected = target.ask("oracle")
+            told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+            self.assertEqual(told.splitlines(), expected)
+        self.assert_ends_well(target)
+
+    def test_both_layouts_of_tensors(self):
+        target = self.odd_model(kind="1.13")
+        expected = target.ask("oracle")
+        told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+        self.assertEqual(told.splitlines(), expected)
+        self.assert_ends_well(target)
+
+
+class NestingTest(SpansCase):
+    def test_spans_lie_within_each_other(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: target.ask("forwards", "main", 5))
+        self.assertEqual(len(spans), 5 * SPANS_OF_FORWARD)
+        for first in range(0, len(spans), SPANS_OF_FORWARD):
+            self.check_forward(spans[first:first + SPANS_OF_FORWARD])
+        self.assertEqual({span["thread_id"] for span in spans}, {target.pid})
+        self.assert_ends_well(target)
+
+    def check_forward(self, spans):
+        """Parents come before their children."""
+        open_spans = []
+        for span in spans:
+            del open_spans[span["depth"]:]
+            self.assertEqual(len(open_spans), span["depth"])
+            if open_spans:
+                self.assertTrue(within(span, open_spans[-1]), (span, open_spans[-1]))
+                self.assertTrue(span["path"].startswith(open_spans[-1]["path"] + "."))
+            self.assertLessEqual(span["self_ns"], span["end_ns"] - span["begin_ns"])
+            open_spans.append(span)
+        self.assertEqual([span["path"] for span in spans if span["depth"] == 0], ["top"])
+        self.assertEqual(sum(span["self_ns"] for span in spans), spans[0]["end_ns"] - spans[0]["begin_ns"])
+
+    def test_threads(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: target.ask("forward_in_threads", 4, 20))
+        self.assertEqual(len(spans), 80 * SPANS_OF_FORWARD)
+        by_thread = {}
+        for span in spans:
+            by_thread.setdefault(span["thread_id"], []).append(span)
+        self.assertEqual(len(by_thread), 4)
+        for of_one in by_thread.values():
+            for first in range(0, len(of_one), SPANS_OF_FORWARD):
+                self.check_forward(of_one[first:first + SPANS_OF_FORWARD])
+        self.assert_ends_well(target)
+
+    def test_very_deep(self):
+        """The kernel's own probes on returns end at 64."""
+        target = self.odd_model()
+        target.ask("dive", 0)
+        spans = self.spans_of(target, lambda: target.ask("dive", 150))
+        self.assertEqual([span["depth"] for span in spans], list(range(151)))
+        self.assert_ends_well(target)
+
+    def test_a_call_that_raises(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: target.ask("odd_calls"))
+        raised = [span for span in spans if span["raised"]]
+        self.assertEqual([(span["path"], span["inputs"], span["outputs"]) for span in raised], [("top.odd", [[2]], [])])
+        self.assert_ends_well(target)
+
+
+class ShapesTest(SpansCase):
+    def test_names_of_keywords(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: target.ask("odd_calls"), "--module", "top.odd")
+        self.assertEqual(spans[1]["keywords"], {"mask": [[5, 1]]})
+        self.assertEqual(spans[2]["keywords"], {"x": [[4], [6]], "state": [[1, 1], [2, 1]]})
+        self.assertEqual(spans[5]["keywords"], {name: [[number]] for number, name in enumerate("abcdefghij", 1)})
+        self.assertFalse(any(span["partial"] or span["shapes_unknown"] for span in spans))
+        self.assert_ends_well(target)
+
+    def test_more_than_can_be_told_is_said(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: [target.ask("call_odd", *[[1]] * count) for count in (16, 17, 2)])
+        self.assertEqual([(len(span["inputs"]), len(span["outputs"]), span["partial"]) for span in spans],
+                         [(16, 16, False), (16, 16, True), (2, 2, False)])
+        self.assert_ends_well(target)
+
+    def test_a_tensor_that_is_none(self):
+        target = self.odd_model()
+        spans = self.spans_of(target, lambda: [target.ask("call_false"), target.ask("call_odd", [3])])
+        self.assertEqual([(span["inputs"], span["partial"]) for span in spans], [([], True), ([[3]], False)])
+        self.assert_ends_well(target)
+
+
+class DelayTest(SpansCase):
+    def test_a_delay_is_told_apart(self):
+        target = self.odd_model()
+        target.ask("forwards", "main", 5)
+        spans = self.spans_of(target, lambda: target.ask("forwards", "main", 5), "--module", Q_PROJ + " @delay=2ms",
+                              "--module", "top*")
+        slow = [span for span in spans if span["path"] == "top.layers.1.attn.q_proj"]
+        self.assertEqual(len(slow), 5)
+        for span in slow:
+            self.assertGreaterEqual(span["delay_ns"], 1.9 * MS)
+            self.assertLess(span["end_ns"] - span["begin_ns"], 1 * MS)
+        for span in spans:
+            if span not in slow:
+                self.assertEqual(span["delay_ns"], 0)
+                self.assertLess(span["self_ns"], 1.5 * MS)
+        around = [span for span in spans if span["path"] == "top.layers.1.attn"]
+        self.assertGreater(min(span["end_ns"] - span["begin_ns"] for span in around), 1.9 * MS)
+        self.assert_ends_well(target)
+
+
+class ForwardsTest(SpansCase):
+    def test_so_many_whole_forwards(self):
+        """The process is in the middle of one when the probes come and when they go."""
+        target = self.odd_model()
+        target.ask("forward_for_ever")
+        spans = [json.loads(line) for line in self.start_spans(target, "--forwards", 7).wait().splitlines()]
+        self.assertEqual([span["path"] for span in spans if span["depth"] == 0], ["top"] * 7)
+        self.assertEqual(len(spans), 7 * SPANS_OF_FORWARD)
+        self.assert_nothing_left(target)
+
+    def test_a_part_of_the_model(self):
+        target = self.odd_model()
+        target.ask("forward_for_ever")
+        spans = self.start_spans(target, "--forwards", 6, "--module", "top.layers.*", "--no-skip").wait().splitlines()
+        outermost = [json.loads(line)["path"] for line in spans if '"depth":0' in line]
+        self.assertEqual(sorted(set(outermost)), ["top.layers.0", "top.layers.1", "top.layers.2"])
+        self.assertEqual(len(outermost), 6)
+        self.assertTrue(any("Dropout" in line for line in spans))
+        self.assert_nothing_left(target)
+
+    def test_a_session_that_ends_before(self):
+        target = self.odd_model()
+        spans = self.start_spans(target, "--forwards", 3, "--duration", "300ms", form="table")
+        self.assertIn("0 outermost calls, 0 spans", spans.wait())
+        self.assertIn("after 0 of 3 forwards", spans.child.errors)
+        self.assert_ends_well(target)
+
+
+class ExportTest(SpansCase):
+    def test_chrome(self):
+        target = self.odd_model()
+        trace = json.loads(self.text_of(target, lambda: target.ask("forwards", "main", 3), "--delay", "10us",
+                                        form="chrome"))
+        spans = [event for event in trace["traceEvents"] if event["cat"] != "delay"]
+        self.assertEqual(len(spans), 3 * SPANS_OF_FORWARD)
+        self.assertEqual(len(trace["traceEvents"]), 2 * len(spans))
+        for event in trace["traceEvents"]:
+            self.assertEqual((event["ph"], event["pid"], event["tid"]), ("X", target.pid, target.pid))
+            self.assertGreater(event["dur"], 0)
+        self.assertEqual(spans[0]["args"]["inputs"], [[2, 5]])
+        self.assertEqual(trace["otherData"], {"clock": "CLOCK_MONOTONIC", "lost_calls": 0})
+        self.assert_ends_well(target)
+
+    def test_folded(self):
+        target = self.odd_model()
+        lines = self.text_of(target, lambda: target.ask("forwards", "main", 3), form="folded").splitlines()
+        stacks = {stack: int(ns) for stack, ns in (line.rsplit(" ", 1) for line in lines)}
+        self.assertEqual(len(stacks), SPANS_OF_FORWARD)
+        self.assertIn("top;top.layers.2;top.layers.2.attn;top.layers.2.attn.q_proj", stacks)
+        self.assertTrue(all(ns > 0 for ns in stacks.values()))
+        self.assert_ends_well(target)
+
+    def test_a_table_for_people(self):
+        target = self.odd_model()
+        text = self.text_of(target, lambda: target.ask("forwards", "main", 30), form="table")
+        self.assertIn("30 outermost calls, %d spans" % (30 * SPANS_OF_FORWARD), text)
+        [row] = [line.split() for line in text.splitlines() if line.startswith("top.layers.0.attn ")]
+        self.assertEqual(row[1:3], ["Attention", "30"])
+        self.assert_ends_well(target)
+
+
+class FaultTest(SpansCase):
+    def test_a_daemon_that_is_killed(self):
+        self.daemon = self.start_daemon()
+        target = self.odd_model()
+        target.ask("forward_for_ever")
+        spans = self.start_spans(target)
+        self.daemon.kill()
+        self.assertNotEqual(spans.child.wait(), 0)
+        self.assertIn("broke", spans.child.errors)
+        self.eventually(lambda: traces.changed_text(target.pid) == [], 5, "the kernel to take the probes")
+        self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+
+    def test_a_process_without_torch(self):
+        target = self.start_target(script="steady.py")
+        spans = self.start_spans(target, "--duration", "300ms", form="table")
+        self.assertNotEqual(spans.child.wait(), 0)
+        self.assertIn("has not imported torch", spans.child.errors)
+        self.assert_ends_well(target)
+
+    def test_a_model_that_goes_and_another_that_comes(self):
+        target = self.odd_model()
+        spans = self.start_spans(target, "--module", "top")
+        target.ask("forwards", "main", 3)
+        target.ask("drop", "main")
+        target.ask("make", "main")
+
+        def is_told():
+            target.ask("forwards", "main", 1)
+            return True
+        self.eventually(is_told, 1)
+        target.ask("forwards", "main", 3)
+        told = [json.loads(line) for line in spans.stop().splitlines()]
+        self.assertGreaterEqual(len(told), 3)
+        self.assertEqual({(span["path"], str(span["outputs"])) for span in told}, {("top", "[[2, 5, 11]]")})
+        self.assert_ends_well(target)
+
+    def test_bad_arguments(self):
+        target = self.odd_model()
+        for wrong in (("--format", "svg"), ("--forwards", "0"), ("--delay", "1h")):
+            answer = self.daemon.ctl("spans", "--pid", target.pid, *wrong)
+            self.assertEqual(answer.code, BAD_ARGUMENTS, answer)
+        self.assert_ends_well(target)
+
+
+if __name__ == "__main__":
+    main()
