@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -10,6 +12,12 @@ namespace {
 
 constexpr size_t kMaxPrologue = 24;
 constexpr size_t kMaxFunction = 20'000;
+
+bool IsEndbr64(const Instruction& instruction) {
+  constexpr uint8_t kBytes[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  return instruction.length == std::ssize(kBytes) &&
+         std::equal(std::begin(kBytes), std::end(kBytes), std::begin(instruction.bytes));
+}
 
 }  // namespace
 
@@ -32,7 +40,11 @@ absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_
 absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_vaddr) {
   CallSites sites;
   SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, function_vaddr));
-  if (sites.begin != function_vaddr) {
+  // What comes before it may only mark where jumps may lead.
+  const std::vector<Instruction> line = StraightLine(elf, function_vaddr, 2);
+  const bool is_first = sites.begin == function_vaddr ||
+                        (line.size() == 2 && IsEndbr64(line[0]) && sites.begin == line[1].vaddr);
+  if (!is_first) {
     return absl::UnimplementedError(
         StrCat(elf.name(), ": the function at 0x", absl::Hex(function_vaddr),
                " does not begin with an instruction that the kernel emulates"));
