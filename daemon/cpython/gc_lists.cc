@@ -1,5 +1,8 @@
 #include "daemon/cpython/gc_lists.h"
 
+#include <bit>
+#include <deque>
+
 #include "daemon/cpython/interpreter_state.h"
 
 namespace sbump {
@@ -13,7 +16,113 @@ struct GcHead {
   RemoteAddr prev;
 };
 
+struct GcObject {
+  GcHead links;
+  uint64_t refcount;
+  RemoteAddr type;
+};
+
 RemoteAddr WithoutFlags(RemoteAddr link) { return RemoteAddr{link.value & ~uint64_t{3}}; }
+
+// Of a list that changes meanwhile. New objects come in at its end; others leave it anywhere, and
+// their memory may come in again.
+class RunningWalk {
+ public:
+  RunningWalk(const MemoryReader& memory, RemoteAddr head, const VisitObject& visit,
+              const MemoryReader* fresh)
+      : memory_(&memory), head_(head), visit_(visit), fresh_(fresh) {}
+
+  absl::Status Run() {
+    SB_RETURN_IF_ERROR(Begin());
+    for (uint64_t objects = 0; at_ != head_; ++objects) {
+      if (objects == kMaxObjects || IsCircle(objects)) return Changing();
+      if (!at_ && IsAtGrowingEnd()) break;
+      const absl::StatusOr<GcObject> object =
+          at_.Plausible() ? memory_->ReadValue<GcObject>(at_) : Changing();
+      if (!object.ok() || WithoutFlags(object->links.prev) != before_) {
+        if (absl::IsDeadlineExceeded(object.status())) return object.status();
+        SB_RETURN_IF_ERROR(GoBack());
+        continue;
+      }
+      if (!visit_(at_ + kGcHeadSize, object->type)) break;
+      Step(WithoutFlags(object->links.next));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr size_t kTrail = 64;
+  static constexpr int kMostReturns = 20'000;
+  struct Visited {
+    RemoteAddr at, before;
+  };
+
+  static absl::Status Changing() {
+    return absl::DataLossError("a list of the garbage collector is changing");
+  }
+
+  // A collection takes objects to the list of the next generation: from one of them on, this walk
+  // would be on that list, and would not come to this one's head again.
+  bool IsCircle(uint64_t objects) {
+    const bool is_circle = mark_ && at_ == mark_;
+    if (std::has_single_bit(objects)) mark_ = at_;
+    return is_circle;
+  }
+
+  absl::Status Begin() {
+    SB_ASSIGN_OR_RETURN(const GcHead ends, memory_->ReadValue<GcHead>(head_));
+    before_ = head_;
+    at_ = WithoutFlags(ends.next);
+    return absl::OkStatus();
+  }
+
+  void Step(RemoteAddr next) {
+    trail_.push_back({at_, before_});
+    if (trail_.size() > kTrail) {
+      trail_.pop_front();
+      has_beginning_ = false;
+    }
+    before_ = at_;
+    at_ = next;
+  }
+
+  // A thread is in _PyObject_GC_TRACK (Include/internal/pycore_object.h): the object behind the
+  // tail is linked, and has no link of its own yet. The list is whole.
+  bool IsAtGrowingEnd() const {
+    const absl::StatusOr<GcHead> ends =
+        (fresh_ == nullptr ? memory_ : fresh_)->ReadValue<GcHead>(head_);
+    if (!ends.ok() || trail_.empty()) return false;
+    const RemoteAddr tail = WithoutFlags(ends->prev);
+    return tail == before_ || tail == trail_.back().before;
+  }
+
+  // To the last one that is where it was: its neighbour is still the one that it had. What left the
+  // list and came in again has another.
+  absl::Status GoBack() {
+    if (fresh_ == nullptr || ++returns_ > kMostReturns) return Changing();
+    memory_ = fresh_;
+    mark_ = RemoteAddr{};  // what was seen may be seen again
+    for (; !trail_.empty(); trail_.pop_back()) {
+      const Visited& last = trail_.back();
+      const absl::StatusOr<GcHead> links = fresh_->ReadValue<GcHead>(last.at);
+      if (absl::IsDeadlineExceeded(links.status())) return links.status();
+      if (!links.ok() || WithoutFlags(links->prev) != last.before) continue;
+      before_ = last.at;
+      at_ = WithoutFlags(links->next);
+      return absl::OkStatus();
+    }
+    return has_beginning_ ? Begin() : Changing();
+  }
+
+  const MemoryReader* memory_;
+  const RemoteAddr head_;
+  const VisitObject& visit_;
+  const MemoryReader* const fresh_;
+  RemoteAddr before_, at_, mark_;
+  std::deque<Visited> trail_;
+  bool has_beginning_ = true;  // of the list: in the trail
+  int returns_ = 0;
+};
 
 }  // namespace
 
@@ -51,7 +160,8 @@ absl::Status GcLists::CheckIdle(const MemoryReader& memory) const {
 }
 
 absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner owner,
-                        const VisitObject& visit) {
+                        const VisitObject& visit, const MemoryReader* fresh) {
+  if (owner == ListOwner::kRunning) return RunningWalk(memory, head, visit, fresh).Run();
   SB_ASSIGN_OR_RETURN(const GcHead ends, memory.ReadValue<GcHead>(head));
   const RemoteAddr tail = WithoutFlags(ends.prev);
   RemoteAddr before = head;
@@ -60,14 +170,7 @@ absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner o
     if (!at.Plausible() || objects == kMaxObjects) {
       return absl::DataLossError("a list of the garbage collector is broken");
     }
-    struct {
-      GcHead links;
-      uint64_t refcount;
-      RemoteAddr type;
-    } object;
-    SB_ASSIGN_OR_RETURN(object, memory.ReadValue<decltype(object)>(at));
-    if (owner == ListOwner::kRunning && WithoutFlags(object.links.prev) != before)
-      return absl::DataLossError("a list of the garbage collector is changing");
+    SB_ASSIGN_OR_RETURN(const GcObject object, memory.ReadValue<GcObject>(at));
     if (!visit(at + kGcHeadSize, object.type)) break;
     const RemoteAddr next = WithoutFlags(object.links.next);
     // Stopped in _PyObject_GC_TRACK (Include/internal/pycore_object.h): the object behind the tail

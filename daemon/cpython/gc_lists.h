@@ -34,7 +34,11 @@ enum class ListOwner {
 
 // Each object on the list, in the list's order. kDataLoss: the list is broken, as it may look for a
 // moment where the process runs. At most 50 million objects.
+//
+// `fresh` (of kRunning): reads anew what `memory` may have read before, to go on where the list has
+// changed. What is on the list all the while is seen; an object may be seen twice. A process that
+// works puts objects on its youngest list, and takes them off, all the time.
 absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner owner,
-                        const VisitObject& visit);
+                        const VisitObject& visit, const MemoryReader* fresh = nullptr);
 
 }  // namespace sbump

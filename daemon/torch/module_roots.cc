@@ -9,15 +9,20 @@ namespace {
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
                                                     const Interpreter& interpreter, ListOwner owner,
-                                                    ModuleReader& reader) {
+                                                    ModuleReader& reader,
+                                                    const MemoryReader* fresh) {
   std::vector<RemoteAddr> modules;
+  std::unordered_set<uint64_t> seen;
   SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(memory, interpreter));
   SB_RETURN_IF_ERROR(lists.CheckIdle(memory));
   const auto visit = [&](RemoteAddr object, RemoteAddr type) {
-    if (reader.MakesModules(type)) modules.push_back(object);
+    if (reader.MakesModules(type) && seen.insert(object.value).second) modules.push_back(object);
     return modules.size() < ModuleReader::kMostModules;
   };
-  for (RemoteAddr head : lists.heads()) SB_RETURN_IF_ERROR(WalkGcList(memory, head, owner, visit));
+  for (RemoteAddr head : lists.heads())
+    SB_RETURN_IF_ERROR(WalkGcList(memory, head, owner, visit, fresh));
+  // In one that ran in between, an object may have gone from one list to another.
+  SB_RETURN_IF_ERROR(lists.CheckIdle(fresh == nullptr ? memory : *fresh));
   return modules;
 }
 
@@ -25,13 +30,14 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
 
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        ListOwner owner, ModuleReader& reader) {
+                                                        ListOwner owner, ModuleReader& reader,
+                                                        const MemoryReader* fresh) {
   if (interpreter.layout().free_threaded) {
     return absl::UnimplementedError(
         "a free-threaded build keeps no list of its objects: its modules cannot be found");
   }
   SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> modules,
-                      FindModules(memory, interpreter, owner, reader));
+                      FindModules(memory, interpreter, owner, reader, fresh));
   std::unordered_set<uint64_t> held;
   for (RemoteAddr module : modules) {
     const auto children = reader.Children(module);

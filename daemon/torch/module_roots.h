@@ -13,8 +13,11 @@ namespace sbump {
 // collection is running; kDataLoss: a list changed while it was read; kFailedPrecondition: there
 // are modules, and each is held by another; kUnimplemented: a free-threaded build, which has no
 // such lists.
+//
+// `fresh`: as of WalkGcList().
 absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
                                                         const Interpreter& interpreter,
-                                                        ListOwner owner, ModuleReader& reader);
+                                                        ListOwner owner, ModuleReader& reader,
+                                                        const MemoryReader* fresh = nullptr);
 
 }  // namespace sbump

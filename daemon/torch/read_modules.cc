@@ -93,8 +93,14 @@ std::optional<std::vector<int64_t>> SaidDims(const Module& module, const std::st
 
 class ForestReader {
  public:
-  ForestReader(const MemoryReader& memory, const Interpreter& interpreter, const ModuleQuery& query)
-      : memory_(memory), interpreter_(interpreter), query_(query), types_(memory, interpreter) {}
+  // `fresh`: reads anew what `memory` may have read before.
+  ForestReader(const MemoryReader& memory, const MemoryReader& fresh,
+               const Interpreter& interpreter, const ModuleQuery& query)
+      : memory_(memory),
+        fresh_(fresh),
+        interpreter_(interpreter),
+        query_(query),
+        types_(memory, interpreter) {}
 
   absl::StatusOr<Reading> Read();
 
@@ -109,6 +115,7 @@ class ForestReader {
   void FindTies();
 
   const MemoryReader& memory_;
+  const MemoryReader& fresh_;
   const Interpreter& interpreter_;
   const ModuleQuery& query_;
   Types types_;
@@ -119,7 +126,7 @@ class ForestReader {
 absl::StatusOr<std::vector<RemoteAddr>> ForestReader::FindRoots(ModuleReader& reader) const {
   if (query_.roots.empty()) {
     const ListOwner owner = query_.stopped ? ListOwner::kStopped : ListOwner::kRunning;
-    return FindModuleRoots(memory_, interpreter_, owner, reader);
+    return FindModuleRoots(memory_, interpreter_, owner, reader, &fresh_);
   }
   for (RemoteAddr root : query_.roots) {
     if (!reader.IsModule(root)) return absl::DataLossError("a model is gone");
@@ -325,7 +332,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   const TimedReader timed(memory, deadline_ns, kTooLong);
   CachedReader cache(timed, kCacheBytes);
   if (query.stopped) {
-    SB_ASSIGN_OR_RETURN(Reading reading, ForestReader(cache, interpreter, query).Read());
+    SB_ASSIGN_OR_RETURN(Reading reading, ForestReader(cache, timed, interpreter, query).Read());
     SB_RETURN_IF_ERROR(CheckTime(timed));
     return ToForest(std::move(reading), 1);
   }
@@ -333,7 +340,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   absl::Status last = absl::UnavailableError("nothing was read");
   for (int reading = 1; reading <= kMostReadings; ++reading) {
     cache.Forget();
-    absl::StatusOr<Reading> now = ForestReader(cache, interpreter, query).Read();
+    absl::StatusOr<Reading> now = ForestReader(cache, timed, interpreter, query).Read();
     last = now.status();
     SB_RETURN_IF_ERROR(CheckTime(timed));
     if (!now.ok()) {

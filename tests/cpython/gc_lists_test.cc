@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/process/cached_reader.h"
 #include "tests/fakes/fake_python.h"
 
 namespace sbump {
@@ -182,6 +183,116 @@ TEST_P(GcListsTest, AnObjectThatIsBeingTracked) {
 TEST_P(GcListsTest, AHeadThatIsNotMapped) {
   EXPECT_TRUE(absl::IsDataLoss(WalkGcList(memory, RemoteAddr{kNowhere}, ListOwner::kStopped,
                                           [](RemoteAddr, RemoteAddr) { return true; })));
+}
+
+// ---- Of a process that changes it meanwhile ----
+
+class ChangingListTest : public GcListsTest {
+ protected:
+  RemoteAddr NextOf(RemoteAddr link) { return *memory.ReadPointer(link); }
+  RemoteAddr PrevOf(RemoteAddr link) { return *memory.ReadPointer(link + 8); }
+  static RemoteAddr Link(RemoteAddr object) { return object + -kGcHeadSize; }
+  // As _PyObject_GC_UNTRACK().
+  void Leave(RemoteAddr object) {
+    const RemoteAddr link = Link(object), before = PrevOf(link), behind = NextOf(link);
+    memory.Put(before, behind);
+    memory.Put(behind + 8, before);
+    memory.Put(link, uint64_t{0});
+    memory.Put(link + 8, uint64_t{0});
+  }
+  void ComeAgain(RemoteAddr object) {
+    const RemoteAddr link = Link(object), last = PrevOf(head);
+    memory.Put(last, link);
+    memory.Put(link + 8, last);
+    memory.Put(link, head);
+    memory.Put(head + 8, link);
+  }
+  // Through a cache, as the daemon does. `meanwhile` is called at each object that is seen.
+  absl::Status WalkWhile(const std::function<void(RemoteAddr)>& meanwhile) {
+    const CachedReader cache(memory, 1 << 20);
+    seen.clear();
+    return WalkGcList(
+        cache, head, ListOwner::kRunning,
+        [&](RemoteAddr object, RemoteAddr) {
+          seen.push_back(object);
+          meanwhile(object);
+          return true;
+        },
+        &memory);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, ChangingListTest, testing::ValuesIn({8, 13}));
+
+TEST_P(ChangingListTest, WhatStaysIsSeenWhateverLeaves) {
+  std::vector<RemoteAddr> stays, leaves;
+  for (int i = 0; i < 200; ++i) (i % 3 == 0 ? stays : leaves).push_back(NewObject());
+  size_t left = 0;
+  const auto leave = [&](RemoteAddr) {
+    for (int i = 0; i < 3 && left < leaves.size(); ++i) Leave(leaves[left++]);
+  };
+  ASSERT_TRUE(WalkWhile(leave).ok());
+  EXPECT_THAT(seen, IsSupersetOf(stays));
+}
+
+TEST_P(ChangingListTest, MemoryThatIsUsedAgainIsNotFollowed) {
+  std::vector<RemoteAddr> all;
+  for (int i = 0; i < 200; ++i) all.push_back(NewObject());
+  // The object that was seen just now, and its neighbour, go to the end.
+  bool moved = false;
+  const auto move = [&](RemoteAddr object) {
+    if (object != all[50] || std::exchange(moved, true)) return;
+    for (const RemoteAddr one : {all[50], all[51]}) Leave(one);
+    for (const RemoteAddr one : {all[51], all[50]}) ComeAgain(one);
+  };
+  ASSERT_TRUE(WalkWhile(move).ok());
+  EXPECT_THAT(seen, IsSupersetOf(all));
+}
+
+TEST_P(ChangingListTest, FromItsBeginningWhereNothingThatWasSeenIsLeft) {
+  std::vector<RemoteAddr> gone, stays;
+  for (int i = 0; i < 3; ++i) gone.push_back(NewObject());
+  for (int i = 0; i < 3; ++i) stays.push_back(NewObject());
+  bool left = false;
+  const auto leave = [&](RemoteAddr object) {
+    if (object != gone[2] || std::exchange(left, true)) return;
+    for (const RemoteAddr one : gone) Leave(one);
+  };
+  ASSERT_TRUE(WalkWhile(leave).ok());
+  EXPECT_THAT(seen, IsSupersetOf(stays));
+}
+
+TEST_P(ChangingListTest, ACollectionThatTakesTheObjectsElsewhere) {
+  std::vector<RemoteAddr> all;
+  for (int i = 0; i < 5000; ++i) all.push_back(NewObject());  // many blocks of the cache
+  // As gc_list_merge() to the list of the next generation.
+  const auto collect = [&](RemoteAddr object) {
+    if (object != all[50]) return;
+    const RemoteAddr next = python.GenerationHead(1), last = PrevOf(next);
+    memory.Put(last, Link(all.front()));
+    memory.Put(Link(all.front()) + 8, last);
+    memory.Put(Link(all.back()), next);
+    memory.Put(next + 8, Link(all.back()));
+    for (const RemoteAddr end : {head, head + 8}) memory.Put(end, head);
+  };
+  const absl::Status status = WalkWhile(collect);
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_LT(seen.size(), 20'000);
+}
+
+TEST_P(ChangingListTest, TooMuchAtOnceIsSaid) {
+  std::vector<RemoteAddr> all;
+  for (int i = 0; i < 5000; ++i) all.push_back(NewObject());  // many blocks of the cache
+  const auto leave = [&](RemoteAddr object) {
+    if (object != all[1000]) return;
+    for (size_t i = 900; i < 4900; ++i) Leave(all[i]);
+  };
+  EXPECT_TRUE(absl::IsDataLoss(WalkWhile(leave)));
+}
+
+TEST_P(ChangingListTest, AListThatIsBrokenForGoodIsNotFollowedForEver) {
+  NewObject();
+  SetPrev(NewObject(), kNowhere);
+  EXPECT_TRUE(absl::IsDataLoss(WalkWhile([](RemoteAddr) {})));
 }
 
 }  // namespace
