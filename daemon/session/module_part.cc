@@ -339,8 +339,8 @@ void ModulePart::IntroduceModules(Programs& programs) {
   // Where there is no room for all of them, the targets are in.
   std::unordered_set<uint64_t> targets;
   for (const Place& place : next_places_) targets.insert(place.object.value);
-  std::ranges::stable_partition(fresh,
-                                [&](const auto& entry) { return targets.contains(entry.first); });
+  std::stable_partition(fresh.begin(), fresh.end(),
+                        [&](const auto& entry) { return targets.contains(entry.first); });
   Tell(fresh, {}, programs);
 }
 
