@@ -69,23 +69,25 @@ absl::StatusOr<ProcessFacts> ReadProcessFacts(const TargetProcess& process) {
   return facts;
 }
 
-std::vector<pid_t> ListProcesses() {
-  std::vector<pid_t> pids;
+absl::StatusOr<std::vector<pid_t>> ListProcesses() {
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
-  if (proc == nullptr) return pids;
+  if (proc == nullptr) return ErrnoStatus(errno, "open /proc");
+  std::vector<pid_t> pids;
   while (const dirent* entry = readdir(proc.get())) {
     const std::string_view name = entry->d_name;
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error == std::errc() && end == name.data() + name.size() && pid > 0) pids.push_back(pid);
   }
+  if (pids.empty()) return absl::InternalError("/proc shows no process: is it mounted?");
   std::sort(pids.begin(), pids.end());
   return pids;
 }
 
-std::vector<pid_t> DescendantsOf(pid_t pid) {
+absl::StatusOr<std::vector<pid_t>> DescendantsOf(pid_t pid) {
+  SB_ASSIGN_OR_RETURN(const std::vector<pid_t> all, ListProcesses());
   std::multimap<pid_t, pid_t> children;
-  for (pid_t one : ListProcesses()) {
+  for (pid_t one : all) {
     const absl::StatusOr<ProcStat> stat = ReadStat(one);
     if (stat.ok()) children.emplace(stat->parent_pid, one);
   }

@@ -25,12 +25,12 @@ absl::StatusOr<ProcessFacts> ReadProcessFacts(const TargetProcess& process);
 // "9:name=systemd:/" (cgroups(7)).
 std::vector<std::string> ParseCgroups(const std::string& text);
 
-// All processes of the pid namespace of /proc, in order.
-std::vector<pid_t> ListProcesses();
+// All processes of the pid namespace of /proc, in order. Never none.
+absl::StatusOr<std::vector<pid_t>> ListProcesses();
 
 // Its children, theirs and so on, without itself; of processes that come and go some may be
 // missing.
-std::vector<pid_t> DescendantsOf(pid_t pid);
+absl::StatusOr<std::vector<pid_t>> DescendantsOf(pid_t pid);
 
 // The process that runs with that number, or is stopped: neither gone nor a zombie.
 std::optional<TargetId> FindRunning(pid_t pid);

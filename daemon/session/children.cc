@@ -31,7 +31,8 @@ absl::Status Session::FollowChildren() {
       SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
     }
     for (pid_t pid : todo) {
-      for (pid_t child : DescendantsOf(pid)) {
+      SB_ASSIGN_OR_RETURN(const std::vector<pid_t> children, DescendantsOf(pid));
+      for (pid_t child : children) {
         if (NoteFollowed(child)) found.push_back(child);
       }
     }

@@ -109,8 +109,7 @@ absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
 absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
                                                    const Sees& sees) {
   std::vector<ProcessFacts> processes;
-  const std::vector<pid_t> all = ListProcesses();
-  if (all.empty()) return absl::ResourceExhaustedError("/proc cannot be listed");
+  SB_ASSIGN_OR_RETURN(const std::vector<pid_t> all, ListProcesses());
   for (pid_t pid : all) {
     // Those that end meanwhile, kernel threads, and sbump's own.
     absl::StatusOr<TargetProcess> process = TargetProcess::Open(pid);

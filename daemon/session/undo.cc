@@ -168,11 +168,14 @@ class CopiesOf {
     bool found_any = false;
     for (int look = 0; look < kMostLooks; ++look) {
       const int before = undone_.processes;
-      const std::vector<pid_t> pids = ListProcesses();
-      if (pids.empty()) Fail(absl::InternalError("/proc cannot be listed"));
+      const absl::StatusOr<std::vector<pid_t>> pids = ListProcesses();
+      if (!pids.ok()) {
+        Fail(pids.status());
+        return undone_;
+      }
       const auto is_new = [this](pid_t pid) { return looked_at_.insert(pid).second; };
       bool any_new = false;
-      for (pid_t pid : pids) {
+      for (pid_t pid : *pids) {
         if (!is_new(pid)) continue;
         any_new = true;
         LookAt(pid);

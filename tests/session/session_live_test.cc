@@ -39,7 +39,7 @@ TEST(SessionLiveTest, TakesInSoManyProcessesEver) {
     alarm(60);
     while (true) pause();
   });
-  ASSERT_TRUE(Eventually([&] { return DescendantsOf(parent.pid()).size() == kChildren; }));
+  ASSERT_TRUE(Eventually([&] { return DescendantsOf(parent.pid())->size() == kChildren; }));
   const TempDir state{"session"};
   InterpreterFileCache files;
   WalkTurn walk_turn;
