@@ -34,6 +34,15 @@ class TreeTest(ModelCase):
                 self.assert_nothing_left(target)
                 self.assert_ends_well(target)
 
+    @each_interpreter
+    def test_of_a_process_that_works_all_the_time(self, python):
+        target = self.model(python)
+        if not python.free_threaded:
+            target.ask("forward_for_ever")
+            for _ in range(20):
+                self.assertEqual(len(self.paths(target)), 40)
+        self.assert_nothing_left(target)
+
 
 class SelectionTest(ModelCase):
     def setUp(self):
@@ -110,10 +119,10 @@ class SelectionTest(ModelCase):
     def test_another_tree(self):
         self.target.ask("make_things")
         reply = self.modules(self.target, "--root", "__main__.Thing", "--prefix", "root")
-        self.assertEqual([(module["path"], module["static_params"]["number"]) for module in reply["modules"]],
-                         [("root", 3), ("root.first", 2), ("root.first.first", 1), ("root.rest.1", 5),
-                          ("root.by_name.x", 6)])
-        self.assertEqual(reply["modules"][2]["aliases"], ["root.rest.0"])
+        by_path = {module["path"]: module for module in reply["modules"]}
+        self.assertEqual({path: module["static_params"]["number"] for path, module in by_path.items()},
+                         {"root": 3, "root.first": 2, "root.first.first": 1, "root.rest.1": 5, "root.by_name.x": 6})
+        self.assertEqual(by_path["root.first.first"]["aliases"], ["root.rest.0"])
 
 
 class ChangeTest(ModelCase):

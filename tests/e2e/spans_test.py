@@ -2,13 +2,11 @@
 import json
 
 from harness import traces
-from harness.case import each_mechanism, main
+from harness.case import each_interpreter, main
 from harness.models import MS, Q_PROJ
-from harness.spans import SpansCase
+from harness.spans import SPANS_OF_FORWARD, SpansCase
 
 BAD_ARGUMENTS, UNSUPPORTED = 2, 5
-# Of one forward of the model, without those of Identity and Dropout.
-SPANS_OF_FORWARD = 24
 
 
 def within(inner, outer):
@@ -16,7 +14,7 @@ def within(inner, outer):
 
 
 class EqualityTest(SpansCase):
-    @each_mechanism
+    @each_interpreter
     def test_the_texts_are_those_of_an_in_process_tracer(self, python):
         target = self.odd_model(python)
         if python.free_threaded:

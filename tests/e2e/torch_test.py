@@ -1,9 +1,9 @@
 """Debian's PyTorch. The stub's tests (modules_test, module_delay_test) are the wide ones; these are on the real thing."""
 from harness.case import each_with_torch, main
-from harness.models import ModelCase
+from harness.spans import SPANS_OF_FORWARD, SpansCase
 
 
-class RealTorchTest(ModelCase):
+class RealTorchTest(SpansCase):
     @each_with_torch
     def test_the_tree_is_the_process_s_own(self, python):
         target = self.model(python, "torch")
@@ -30,6 +30,42 @@ class RealTorchTest(ModelCase):
         last = self.finish(session, target)
         self.assertGreater(sum(row["delayed_calls"] for row in last["targets"]), 500)
         self.assertNotEqual(target.ask("train", 8, 20), alone)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_spans_are_those_of_an_in_process_tracer(self, python):
+        target = self.odd_model(python, "torch")
+        expected = target.ask("oracle")
+        told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+        self.assertEqual(told.splitlines(), expected)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_losses_and_gradients_are_the_same_while_each_call_is_told(self, python):
+        target = self.model(python, "torch")
+        alone = target.ask("train", 7, 20)
+        spans = self.start_spans(target)
+        self.assertEqual(target.ask("train", 7, 20), alone)
+        self.assertEqual(spans.stop().count('"path":"top",'), 20)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_batches_of_forked_workers(self, python):
+        target = self.model(python, "torch")
+        alone = target.ask("load", 2, 8)
+        spans = self.start_spans(target)
+        self.assertEqual(target.ask("load", 2, 8), alone)
+        self.assertEqual(spans.stop().count("\n"), 8 * SPANS_OF_FORWARD)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_a_compiled_model_is_a_span_without_its_layers(self, python):
+        """What it compiles it does not call as modules; where torch gives up on a part, that part it does."""
+        target = self.model(python, "torch")
+        if target.ask("compile_main"):
+            spans = self.spans_of(target, lambda: target.ask("forward", "main"))
+            self.assertIn("OptimizedModule", {span["type"] for span in spans if span["depth"] == 0})
+            self.assertFalse([span["path"] for span in spans if span["path"].endswith("_proj")])
         self.assert_ends_well(target)
 
     @each_with_torch

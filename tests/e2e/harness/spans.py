@@ -8,6 +8,10 @@ from harness.daemon import SBUMPCTL, clean_environment
 from harness.models import ModelCase
 
 
+# Of one forward of the model, without those of Identity and Dropout.
+SPANS_OF_FORWARD = 24
+
+
 class Spans:
     def __init__(self, daemon, path, pid, *arguments):
         self.path = path

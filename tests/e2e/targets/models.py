@@ -2,7 +2,9 @@
 
 Arguments: "torch", or the layout for stub_torch ("1.13", "2.13"), or "later": see import_torch().
 """
+import os
 import sys
+import tempfile
 import threading
 import time
 
@@ -290,6 +292,32 @@ def forward_for_ever():
     threading.Thread(target=forward_in_threads, args=(1, 10 ** 9), daemon=True).start()
 
 
+def load(workers, batches):
+    """Forwards over what forked workers of a DataLoader give. The sum of the results, as hexadecimal."""
+    from torch.utils.data import DataLoader
+
+    class Numbers:
+        def __len__(self):
+            return 4 * batches
+
+        def __getitem__(self, at):
+            return torch.tensor([at % 11, (at + 1) % 11, (at + 2) % 11])
+
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=workers, multiprocessing_context="fork")
+    with torch.no_grad():
+        return float(sum(models["main"].eval()(batch).sum() for batch in loader)).hex()
+
+
+def compile_main():
+    """Whether this torch has torch.compile: without generated code, so that no compiler is needed."""
+    if not hasattr(torch, "compile"):
+        return False
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.gettempdir()  # else it asks for the user's name
+    models["main"] = torch.compile(models["main"], backend="eager")
+    forward("main")
+    return True
+
+
 def swap_type():
     """A module is another thing for one call."""
     m = models["main"].layers[0].skip
@@ -388,7 +416,7 @@ if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
-           "call_each": call_each, "swap_type": swap_type, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
+           "call_each": call_each, "swap_type": swap_type, "load": load, "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
            "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
            "call_odd": call_odd, "call_false": call_false,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
