@@ -16,6 +16,7 @@ using Patterns = google::protobuf::RepeatedPtrField<v1::PatternStats>;
 struct Extra {
   bool pid = false;
   bool missed = false;
+  bool spans = false;
 };
 
 std::vector<Column> TargetColumns(Extra with) {
@@ -27,6 +28,10 @@ std::vector<Column> TargetColumns(Extra with) {
                                  {"INJECTED", true},
                                  {"OVER P50", true},
                                  {"OVER P99", true}};
+  if (with.spans) {
+    columns.insert(columns.end(),
+                   {{"TOTAL", true}, {"SELF", true}, {"TOOK P50", true}, {"TOOK P99", true}});
+  }
   if (with.missed) columns.push_back({"MISSED", true});
   if (with.pid) columns.insert(columns.begin(), {"PID", true});
   return columns;
@@ -56,6 +61,11 @@ std::vector<Cell> TargetCells(const TargetRow& row, double rate, Extra with) {
                              {HumanNs(stats.injected_delay_ns()), tone},
                              {OvershootText(stats, stats.overshoot().p50_ns()), tone},
                              {OvershootText(stats, stats.overshoot().p99_ns()), tone}};
+  if (with.spans) {
+    const v1::SpanFigures& spans = stats.spans();
+    for (const uint64_t ns : {spans.total_ns(), spans.self_ns(), spans.p50_ns(), spans.p99_ns()})
+      cells.push_back({spans.calls() == 0 ? "-" : HumanNs(ns), tone});
+  }
   if (with.pid) cells.insert(cells.begin(), {StrCat(stats.pid()), tone});
   if (with.missed) {
     cells.push_back(
@@ -113,10 +123,11 @@ std::vector<const v1::PatternStats*> Chosen(const Patterns& patterns, bool troub
 
 TextTable TargetTable(const SessionModel& model, const std::vector<const TargetRow*>& rows,
                       RateKind rate) {
-  const Extra with = {.pid = model.head().processes_size() > 1,
-                      .missed = std::any_of(rows.begin(), rows.end(), [](const auto* row) {
-                        return row->stats.missed_calls() != 0;
-                      })};
+  const auto any = [&rows](auto has) { return std::ranges::any_of(rows, has); };
+  const Extra with = {
+      .pid = model.head().processes_size() > 1,
+      .missed = any([](const TargetRow* row) { return row->stats.missed_calls() != 0; }),
+      .spans = any([](const TargetRow* row) { return row->stats.has_spans(); })};
   TextTable table(TargetColumns(with));
   for (const TargetRow* row : rows) {
     const double value = rate == RateKind::kMean ? model.MeanRate(*row) : row->calls_per_second;

@@ -1,14 +1,13 @@
 #include <unistd.h>
 
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include "client/commands/command.h"
 #include "client/commands/session_stream.h"
+#include "client/commands/spans_output.h"
 #include "client/limits.h"
 #include "client/printable.h"
-#include "client/spans/span_writer.h"
+#include "client/spans/span_format.h"
 #include "client/text_table.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -29,18 +28,9 @@ struct SpansFlags {
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> ttl_ns;
   std::string format;
+  std::string style = "path";
   std::string output;
 };
-
-// By the name of the file, where --format says nothing.
-std::string FormatOf(const SpansFlags& flags) {
-  if (!flags.format.empty()) return flags.format;
-  if (flags.output.ends_with(".json")) return "chrome";
-  if (flags.output.ends_with(".jsonl")) return "jsonl";
-  if (flags.output.ends_with(".folded")) return "folded";
-  if (flags.output.ends_with(".pb")) return "protobuf";
-  return "table";
-}
 
 v1::AttachRequest RequestOf(const SpansFlags& flags, v1::TargetSelection selection) {
   v1::AttachRequest request;
@@ -60,12 +50,7 @@ v1::AttachRequest RequestOf(const SpansFlags& flags, v1::TargetSelection selecti
 absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& context,
                                                        const SpansFlags& flags,
                                                        ControlClient* client, OutputFile* file) {
-  const std::string format = FormatOf(flags);
-  if (format == "chrome") return ChromeTrace(file);
-  if (format == "jsonl") return SpanLines(file);
-  if (format == "folded") return FoldedStacks(file);
-  if (format == "protobuf") return SpanMessages(file);
-  if (format == "pythooks") {
+  if (flags.style == "pythooks") {
     v1::ListModulesRequest request;
     request.set_pid(flags.pid);
     request.set_root(flags.selection.module_root);
@@ -73,104 +58,11 @@ absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& con
     SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client->ListModules(request));
     return PytHooksTexts(file, modules);
   }
+  const std::string format = flags.format.empty() ? SpanFormatOf(flags.output) : flags.format;
+  if (auto writer = MakeSpanWriter(format, file)) return writer;
   const size_t width = IsTerminal(file->fd()) ? SizeOf(file->fd()).columns : kUnlimitedWidth;
   return SpanTable(file, PaletteFor(context, file->fd()), width);
 }
-
-// Reads the spans of a session beside its updates, until both end.
-class SpansOutput : public SessionOutput {
- public:
-  SpansOutput(ControlClient* client, SpanWriter* writer, uint64_t forwards)
-      : client_(client), writer_(writer), most_forwards_(forwards) {}
-  ~SpansOutput() override { Join(); }
-
-  void Show(const v1::SessionUpdate& update, const SessionModel& model) override {
-    Learn(update);
-    // They wait in the daemon until it is known which modules there are.
-    if (paths_.empty() || reading_.joinable()) return;
-    session_id_ = model.head().session_id();
-    reading_ = std::thread([this] { Read(); });
-  }
-  void Finish(const SessionModel&) override {
-    Join();
-    writer_->Finish(lost_);
-  }
-  // Why they could not be read.
-  const absl::Status& status() const { return status_; }
-  uint64_t forwards() const { return forwards_; }
-
- private:
-  void Join() {
-    if (reading_.joinable()) reading_.join();
-    if (detaching_.joinable()) detaching_.join();
-  }
-
-  void Learn(const v1::SessionUpdate& update) {
-    const std::lock_guard lock(mutex_);
-    for (const v1::TargetStats& target : update.targets())
-      if (!target.module_type().empty()) paths_.insert(target.qualname());
-  }
-
-  // No module that is looked at holds it.
-  bool IsForward(const SpanNode& tree) {
-    const std::lock_guard lock(mutex_);
-    std::string path = tree.module.path();
-    while (path.rfind('.') != std::string::npos) {
-      path.resize(path.rfind('.'));
-      if (paths_.contains(path)) return false;
-    }
-    return tree.span.depth() == 0;
-  }
-
-  void Take(const SpanNode& tree) {
-    const bool is_forward = IsForward(tree);
-    if (most_forwards_ == 0) return writer_->Write(tree);
-    // Parts of one that had begun before: not counted, and not told.
-    if (!is_forward || forwards_ == most_forwards_) return;
-    writer_->Write(tree);
-    if (++forwards_ == most_forwards_) detaching_ = std::thread([this] { Detach(); });
-  }
-
-  void Detach() {
-    v1::DetachRequest request;
-    request.set_session_id(session_id_);
-    const absl::Status status = client_->Detach(request).status();
-    if (!status.ok() && !absl::IsNotFound(status) && !absl::IsCancelled(status))
-      Notice(StrCat("cannot detach: ", status.message()));
-  }
-
-  void Read() {
-    SpanTrees trees([this](const SpanNode& tree) { Take(tree); });
-    v1::WatchSpansRequest request;
-    request.set_session_id(session_id_);
-    const std::unique_ptr<SpanReader> reader = client_->WatchSpans(request);
-    v1::SpanBatch batch;
-    while (reader->Read(&batch)) {
-      lost_ = batch.lost();
-      for (v1::Span& span : *batch.mutable_spans()) {
-        if (span.module() < static_cast<uint32_t>(batch.modules_size()))
-          trees.Add(std::move(span), batch.modules(static_cast<int>(span.module())));
-      }
-    }
-    trees.Finish();
-    status_ = reader->Finish();
-  }
-
-  ControlClient* client_;
-  SpanWriter* writer_;
-  const uint64_t most_forwards_;
-  std::string session_id_;
-  std::thread reading_;
-
-  std::mutex mutex_;
-  std::set<std::string> paths_;  // guarded by mutex_: of the modules that are looked at
-
-  // The reading thread's, until it has ended.
-  uint64_t forwards_ = 0;
-  uint64_t lost_ = 0;
-  absl::Status status_;
-  std::thread detaching_;
-};
 
 std::string WhyNothing(const v1::SessionUpdate& head) {
   std::set<std::string> reasons;
@@ -208,6 +100,10 @@ ExitCode Follow(const CommandContext& context, const SpansFlags& flags,
 }
 
 ExitCode RunSpans(const CommandContext& context, SpansFlags flags) {
+  if (flags.style == "pythooks" && !flags.format.empty()) {
+    return Fail(ExitCode::kBadArguments,
+                "--style pythooks is a form of its own: give it or --format");
+  }
   if (flags.selection.modules.empty()) flags.selection.modules = {"*"};
   flags.selection.longest_delay_ns = kLongestSpinNs;
   const uint64_t delay_ns = flags.delay_ns.value_or(0);
@@ -246,11 +142,16 @@ void AddSpans(CLI::App* root, CommandContext* context) {
   app->add_option("-f,--format", flags->format,
                   "table: figures of each module; chrome: for Perfetto and chrome://tracing; "
                   "jsonl: a JSON object for each span; folded: stacks with their own nanoseconds; "
-                  "protobuf: SpanBatch messages; pythooks: the texts of vLLM's layerwise tracing "
-                  "(default: by --output's ending, .json chrome, .jsonl, .folded, .pb, else table)")
+                  "protobuf: SpanBatch messages (default: by --output's ending, .json chrome, "
+                  ".jsonl, .folded, .pb, else table)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"table", "chrome", "jsonl", "folded", "protobuf", "pythooks"})
-                  .description(""));
+      ->check(CLI::IsMember({"table", "chrome", "jsonl", "folded", "protobuf"}).description(""));
+  app->add_option("--style", flags->style,
+                  "path: a span is named by its module's path; pythooks: instead of a --format the "
+                  "texts of vLLM's layerwise tracing (PytHooks), a line for each range that it "
+                  "would push (default: path)")
+      ->type_name("path|pythooks")
+      ->check(CLI::IsMember({"path", "pythooks"}).description(""));
   AddOutput(app, &flags->output);
   app->callback([context, flags] { context->run = [=] { return RunSpans(*context, *flags); }; });
 }

@@ -38,6 +38,15 @@ void FillNative(const NativeRowInfo& info, v1::NativeSite& site) {
   site.set_hit_cost_ns(info.hit_cost_ns);
 }
 
+void FillSpans(const SpanFigures& figures, v1::SpanFigures& message) {
+  message.set_calls(figures.calls);
+  message.set_raised(figures.raised);
+  message.set_total_ns(figures.total_ns);
+  message.set_self_ns(figures.self_ns);
+  message.set_p50_ns(figures.p50_ns);
+  message.set_p99_ns(figures.p99_ns);
+}
+
 void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
   const RowInfo& info = *snapshot.rows[row];
   const RowCounters& counters = snapshot.counters[row];
@@ -64,6 +73,7 @@ void FillTarget(const Snapshot& snapshot, size_t row, v1::TargetStats& target) {
   target.set_process_number(static_cast<uint32_t>(snapshot.number));
   if (info.native) FillNative(*info.native, *target.mutable_native());
   target.set_module_type(Utf8(info.module_type));
+  if (counters.spans) FillSpans(*counters.spans, *target.mutable_spans());
 }
 
 void FillPattern(const PatternCounters& pattern, v1::PatternStats& message) {

@@ -507,6 +507,7 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
     const sb_slot& slot = programs.slot(row.slot);
     snapshot.rows.push_back(row.info);
     snapshot.counters.push_back(CountersOf(slot));
+    if (collector_ != nullptr) snapshot.counters.back().spans = collector_->FiguresOf(row.path);
     for (size_t pattern : row.info->matches) {
       ++snapshot.patterns[pattern].rows;
       snapshot.patterns[pattern].calls += snapshot.counters.back().calls;

@@ -61,7 +61,9 @@ class ModulePart {
   // That it may come to.
   size_t most_links() const;
   // Once the probe is gone: hands on what is known of its calls, and ends that.
-  void EndSpans() { collector_.reset(); }
+  void EndSpans() {
+    if (collector_ != nullptr) collector_->Stop();
+  }
 
  private:
   static constexpr uint64_t kLookEveryNs = 250'000'000;

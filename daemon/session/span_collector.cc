@@ -82,6 +82,12 @@ void SpanCollector::SetTensors(const ModuleForest& forest) {
   __atomic_store_n(&layout.knows_tensors, 1, __ATOMIC_RELEASE);
 }
 
+SpanFigures SpanCollector::FiguresOf(const std::string& path) const {
+  std::lock_guard lock(mutex_);
+  const auto times = times_.find(path);
+  return times == times_.end() ? SpanFigures() : times->second.Figures();
+}
+
 void SpanCollector::Stop() {
   stops_ = true;
   if (thread_.joinable()) thread_.join();
@@ -110,9 +116,16 @@ void SpanCollector::Consume() {
     current_ = modules_;
   }
   programs_.ConsumeSpans([this](const sb_span_event& event) { OnEvent(event); });
+  Count();
   hub_->Add(std::exchange(spans_, {}));
   const uint64_t lost = programs_.spans_lost() + assembler_.unpaired() + unknown_;
   hub_->NoteLost(lost - std::exchange(lost_before_, lost));
+}
+
+void SpanCollector::Count() {
+  std::lock_guard lock(mutex_);
+  for (const Span& span : spans_)
+    times_[span.module->path].Add(span.end_ns - span.begin_ns, span.self_ns, span.raised);
 }
 
 void SpanCollector::OnEvent(const sb_span_event& event) {

@@ -17,6 +17,7 @@
 #include "daemon/process/target_process.h"
 #include "daemon/spans/assembler.h"
 #include "daemon/spans/hub.h"
+#include "daemon/stats/call_times.h"
 #include "daemon/torch/read_modules.h"
 
 namespace sbump {
@@ -37,6 +38,8 @@ class SpanCollector {
   void SetModules(Modules modules);
   // Where the process's tensors have their shape.
   void SetTensors(const ModuleForest& forest);
+  // Of the calls of a path so far. From any thread.
+  SpanFigures FiguresOf(const std::string& path) const;
   // Takes what there is, and ends. The probes should be gone.
   void Stop();
 
@@ -44,6 +47,7 @@ class SpanCollector {
   void IntroduceTypes();
   void Run();
   void Consume();
+  void Count();
   void OnEvent(const sb_span_event& event);
   // True: instances of it are tensors.
   bool Classify(RemoteAddr type);
@@ -56,8 +60,9 @@ class SpanCollector {
   Programs& programs_;
   const std::shared_ptr<SpanHub> hub_;
 
-  std::mutex mutex_;
-  std::shared_ptr<const Modules> modules_;  // guarded by mutex_
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Modules> modules_;            // guarded by mutex_
+  std::unordered_map<std::string, CallTimes> times_;  // guarded by mutex_; by path
 
   // The thread's own.
   std::shared_ptr<const Modules> current_;

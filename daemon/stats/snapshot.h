@@ -58,6 +58,16 @@ struct OvershootPercentiles {
   uint64_t p99_ns = 0;
 };
 
+// Of calls that were followed from begin to end.
+struct SpanFigures {
+  uint64_t calls = 0;
+  uint64_t raised = 0;    // ended with an exception
+  uint64_t total_ns = 0;  // without delays before their begin
+  uint64_t self_ns = 0;   // without the calls of followed modules within them
+  uint64_t p50_ns = 0;    // of a call
+  uint64_t p99_ns = 0;
+};
+
 struct RowCounters {
   uint64_t calls = 0;
   uint64_t delayed_calls = 0;
@@ -70,11 +80,13 @@ struct RowCounters {
   uint64_t first_hit_ns = 0;  // CLOCK_MONOTONIC; 0: never
   uint64_t last_hit_ns = 0;
   std::string blocked;
+  std::optional<SpanFigures> spans;  // of a module, where spans are asked for
 
   bool operator==(const RowCounters& other) const {
     return calls == other.calls && delayed_calls == other.delayed_calls &&
            missed_calls == other.missed_calls && code_objects == other.code_objects &&
-           blocked == other.blocked;
+           blocked == other.blocked &&
+           (spans ? spans->calls : 0) == (other.spans ? other.spans->calls : 0);
   }
 };
 

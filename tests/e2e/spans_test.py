@@ -1,5 +1,6 @@
 """Calls of modules from begin to end, as `sbumpctl spans` tells them."""
 import json
+import os
 
 from harness import traces
 from harness.case import each_interpreter, main
@@ -22,14 +23,14 @@ class EqualityTest(SpansCase):
             self.assert_refused(answer, UNSUPPORTED, "free-threaded")
         else:
             expected = target.ask("oracle")
-            told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+            told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
             self.assertEqual(told.splitlines(), expected)
         self.assert_ends_well(target)
 
     def test_both_layouts_of_tensors(self):
         target = self.odd_model(kind="1.13")
         expected = target.ask("oracle")
-        told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+        told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
         self.assertEqual(told.splitlines(), expected)
         self.assert_ends_well(target)
 
@@ -128,6 +129,51 @@ class DelayTest(SpansCase):
                 self.assertLess(span["self_ns"], 1.5 * MS)
         around = [span for span in spans if span["path"] == "top.layers.1.attn"]
         self.assertGreater(min(span["end_ns"] - span["begin_ns"] for span in around), 1.9 * MS)
+        self.assert_ends_well(target)
+
+
+class AttachTest(SpansCase):
+    def test_rows_have_times_and_a_file_has_the_spans(self):
+        target = self.odd_model()
+        target.ask("forwards", "main", 5)
+        path = os.path.join(self.scratch, "attach.jsonl")
+        session = self.attach(target, "--module", "top.layers.*", "--module", "top", "--target", "*:nothing_like_it",
+                              "--spans", path)
+        target.ask("forwards", "main", 50)
+        last = session.finish()
+        self.assert_clean_proof(last)
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        self.assertEqual(len([span for span in spans if span["path"] == "top"]), 50)
+        for row in last["targets"]:
+            of_row = [span for span in spans if span["path"] == row["qualname"]]
+            took = sorted(span["end_ns"] - span["begin_ns"] for span in of_row)
+            figures = {name: int(value) for name, value in row["spans"].items()}
+            self.assertEqual((figures["calls"], figures["total_ns"], figures["self_ns"], figures["raised"]),
+                             (len(of_row), sum(took), sum(span["self_ns"] for span in of_row), 0))
+            if took:
+                self.assertEqual(int(row["calls"]), len(took))
+                for name, value in (("p50_ns", took[len(took) // 2]), ("p99_ns", took[-1])):
+                    self.assertLess(abs(figures[name] - value), 0.02 * value + 1, row)
+        self.assert_ends_well(target)
+
+    def test_the_table_has_their_times(self):
+        target = self.odd_model()
+        target.ask("forward_for_ever")
+        path = os.path.join(self.scratch, "attach.json")
+        answer = self.daemon.ctl("attach", "--pid", target.pid, "--module", "top", "--spans", path, "--duration", "1s")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertRegex(answer.out, "TOTAL +SELF +TOOK P50 +TOOK P99")
+        self.assert_nothing_left(target)
+
+    def test_bad_arguments(self):
+        target = self.odd_model()
+        module = ("--module", "top")
+        for wrong, word in (((*module, "--spans", "x.txt"), ".jsonl"), (("--target", "*:f", "--spans", "x.json"), "--module"),
+                            ((*module, "--keep", "--spans", "x.json"), "--keep")):
+            self.assert_refused(self.daemon.ctl("attach", "--pid", target.pid, *wrong), BAD_ARGUMENTS, word)
+        self.assert_refused(self.daemon.ctl("attach", "--pid", target.pid, *module, "--spans", "/nowhere/x.json"), 1,
+                            "/nowhere/x.json")
         self.assert_ends_well(target)
 
 
@@ -230,7 +276,8 @@ class FaultTest(SpansCase):
 
     def test_bad_arguments(self):
         target = self.odd_model()
-        for wrong in (("--format", "svg"), ("--forwards", "0"), ("--delay", "1h")):
+        for wrong in (("--format", "svg"), ("--forwards", "0"), ("--delay", "1h"), ("--style", "x"),
+                      ("--style", "pythooks", "--format", "jsonl")):
             answer = self.daemon.ctl("spans", "--pid", target.pid, *wrong)
             self.assertEqual(answer.code, BAD_ARGUMENTS, answer)
         self.assert_ends_well(target)

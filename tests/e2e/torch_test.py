@@ -36,7 +36,7 @@ class RealTorchTest(SpansCase):
     def test_spans_are_those_of_an_in_process_tracer(self, python):
         target = self.odd_model(python, "torch")
         expected = target.ask("oracle")
-        told = self.text_of(target, lambda: target.ask("odd_calls"), form="pythooks")
+        told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
         self.assertEqual(told.splitlines(), expected)
         self.assert_ends_well(target)
 

@@ -35,9 +35,10 @@ class SpansCase(ModelCase):
         target.ask("make_odd")
         return target
 
-    def start_spans(self, target, *arguments, form="jsonl"):
+    def start_spans(self, target, *arguments, form="jsonl", style=None):
+        shape = ("--style", style) if style else ("--format", form)
         begun = self.daemon.log.count("session_active")
-        spans = Spans(self.daemon, os.path.join(self.scratch, "spans"), target.pid, "--format", form, *arguments)
+        spans = Spans(self.daemon, os.path.join(self.scratch, "spans"), target.pid, *shape, *arguments)
         self.addCleanup(spans.child.kill)
         self.eventually(lambda: self.daemon.log.count("session_active") > begun or
                         spans.child.process.poll() is not None, 10, "an attach")

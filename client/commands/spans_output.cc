@@ -1,0 +1,76 @@
+#include "client/commands/spans_output.h"
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+
+void SpansOutput::Show(const v1::SessionUpdate& update, const SessionModel& model) {
+  Learn(update);
+  // They wait in the daemon until it is known which modules there are.
+  if (paths_.empty() || reading_.joinable()) return;
+  session_id_ = model.head().session_id();
+  reading_ = std::thread([this] { Read(); });
+}
+
+void SpansOutput::Finish(const SessionModel&) {
+  Join();
+  writer_->Finish(lost_);
+}
+
+void SpansOutput::Join() {
+  if (reading_.joinable()) reading_.join();
+  if (detaching_.joinable()) detaching_.join();
+}
+
+void SpansOutput::Learn(const v1::SessionUpdate& update) {
+  const std::lock_guard lock(mutex_);
+  for (const v1::TargetStats& target : update.targets())
+    if (!target.module_type().empty()) paths_.insert(target.qualname());
+}
+
+// No module that is looked at holds it.
+bool SpansOutput::IsForward(const SpanNode& tree) {
+  const std::lock_guard lock(mutex_);
+  std::string path = tree.module.path();
+  while (path.rfind('.') != std::string::npos) {
+    path.resize(path.rfind('.'));
+    if (paths_.contains(path)) return false;
+  }
+  return tree.span.depth() == 0;
+}
+
+void SpansOutput::Take(const SpanNode& tree) {
+  const bool is_forward = IsForward(tree);
+  if (most_forwards_ == 0) return writer_->Write(tree);
+  // Parts of one that had begun before: not counted, and not told.
+  if (!is_forward || forwards_ == most_forwards_) return;
+  writer_->Write(tree);
+  if (++forwards_ == most_forwards_) detaching_ = std::thread([this] { Detach(); });
+}
+
+void SpansOutput::Detach() {
+  v1::DetachRequest request;
+  request.set_session_id(session_id_);
+  const absl::Status status = client_->Detach(request).status();
+  if (!status.ok() && !absl::IsNotFound(status) && !absl::IsCancelled(status))
+    Notice(StrCat("cannot detach: ", status.message()));
+}
+
+void SpansOutput::Read() {
+  SpanTrees trees([this](const SpanNode& tree) { Take(tree); });
+  v1::WatchSpansRequest request;
+  request.set_session_id(session_id_);
+  const std::unique_ptr<SpanReader> reader = client_->WatchSpans(request);
+  v1::SpanBatch batch;
+  while (reader->Read(&batch)) {
+    lost_ = batch.lost();
+    for (v1::Span& span : *batch.mutable_spans()) {
+      if (span.module() < static_cast<uint32_t>(batch.modules_size()))
+        trees.Add(std::move(span), batch.modules(static_cast<int>(span.module())));
+    }
+  }
+  trees.Finish();
+  status_ = reader->Finish();
+}
+
+}  // namespace sbump
