@@ -1,5 +1,6 @@
 #include "client/commands/spans_output.h"
 
+#include "client/human_units.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -15,6 +16,9 @@ void SpansOutput::Show(const v1::SessionUpdate& update, const SessionModel& mode
 void SpansOutput::Finish(const SessionModel&) {
   Join();
   writer_->Finish(lost_);
+  if (lost_ != 0)
+    Notice(StrCat("of ", HumanCount(lost_), lost_ == 1 ? " call" : " calls",
+                  " no span could be told"));
 }
 
 void SpansOutput::Join() {

@@ -37,7 +37,7 @@ class Table : public SpanWriter {
     ++trees_;
     ForEachSpan(tree, [this](const SpanNode& node) { Count(node); });
   }
-  void Finish(uint64_t lost) override {
+  void Finish(uint64_t) override {
     TextTable table({{.title = "MODULE"},
                      {.title = "TYPE"},
                      {.title = "CALLS", .right = true},
@@ -54,7 +54,6 @@ class Table : public SpanWriter {
     }
     text += StrCat(HumanCount(trees_), trees_ == 1 ? " outermost call, " : " outermost calls, ",
                    HumanCount(spans_), spans_ == 1 ? " span" : " spans");
-    if (lost != 0) text += StrCat("; of ", HumanCount(lost), " calls no span could be told");
     file_->Write(text + "\n");
   }
 

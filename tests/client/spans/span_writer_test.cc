@@ -140,7 +140,7 @@ TEST_F(SpanWriterTest, Table) {
             "top     Linear             1  300ns  200ns  300ns  300ns\n"
             "top.fc  Linear  1 (1 raised)  100ns  100ns  100ns  100ns        40ns\n"
             "\n"
-            "1 outermost call, 2 spans; of 2 calls no span could be told\n");
+            "1 outermost call, 2 spans\n");
 }
 
 }  // namespace
