@@ -21,8 +21,10 @@ struct {
   __uint(max_entries, SB_SPAN_BYTES);
 } spans SEC(".maps");
 
+/* Stacks that greenlets take turns on have several calls at one place. */
 struct sb_call_key {
   __u64 stack;
+  __u64 caller;
   __u64 tid;
 };
 
@@ -234,7 +236,37 @@ static __always_inline void find_tensors(struct sb_span_event* event, __u64 valu
   if (event->levels != 0) event->flags |= SB_SPAN_PARTIAL;
 }
 
-static __always_inline struct sb_span_event* new_span_event(__u64 object, __u64 stack, __u32 tid,
+static __always_inline __u64 caller_at_begin(struct pt_regs* ctx) {
+  __u64 caller = 0;
+
+  if (span_layout.saved_at[0]) caller = sb_caller(caller, LOAD_FIELD(ctx, rbx));
+  if (span_layout.saved_at[1]) caller = sb_caller(caller, LOAD_FIELD(ctx, rbp));
+  if (span_layout.saved_at[2]) caller = sb_caller(caller, LOAD_FIELD(ctx, r12));
+  if (span_layout.saved_at[3]) caller = sb_caller(caller, LOAD_FIELD(ctx, r13));
+  if (span_layout.saved_at[4]) caller = sb_caller(caller, LOAD_FIELD(ctx, r14));
+  if (span_layout.saved_at[5]) caller = sb_caller(caller, LOAD_FIELD(ctx, r15));
+  return caller;
+}
+
+/* The same, of what the function pushed. */
+static __always_inline __u64 caller_at_end(__u64 stack) {
+  __u64 saved[8] = {}; /* what was pushed first is the last of six */
+  __u64 caller = 0;
+
+  if (!read_user(saved, SB_SAVED_REGISTERS * sizeof(saved[0]),
+                 stack - SB_SAVED_REGISTERS * sizeof(saved[0])))
+    return 0;
+#pragma unroll
+  for (__u32 i = 0; i < SB_SAVED_REGISTERS; ++i) {
+    __u32 at = span_layout.saved_at[i];
+
+    if (at) caller = sb_caller(caller, saved[(SB_SAVED_REGISTERS - at) & 7]);
+  }
+  return caller;
+}
+
+static __always_inline struct sb_span_event* new_span_event(__u64 object,
+                                                            const struct sb_call_key* key,
                                                             __u32 kind) {
   struct sb_span_event* event = bpf_ringbuf_reserve(&spans, sizeof(*event), 0);
 
@@ -243,10 +275,11 @@ static __always_inline struct sb_span_event* new_span_event(__u64 object, __u64 
     return NULL;
   }
   event->object = object;
-  event->stack = stack;
+  event->stack = key->stack;
+  event->caller = key->caller;
   event->delay_ns = 0;
   event->unknown_type = 0;
-  event->tid = tid;
+  event->tid = thread_number((struct task_struct*)bpf_get_current_task_btf());
   event->kind = kind;
   event->flags = span_layout.knows_tensors ? 0 : SB_SPAN_BLIND;
   event->tensors = 0;
@@ -264,6 +297,7 @@ static __always_inline void send_span_event(struct sb_span_event* event) {
 
 static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 delay_ns) {
   struct sb_call_key key = {.stack = LOAD_FIELD(ctx, rsp),
+                            .caller = caller_at_begin(ctx),
                             .tid = (__u32)bpf_get_current_pid_tgid()};
   __u64 args = LOAD_FIELD(ctx, rsi);
   __u64 kwargs = LOAD_FIELD(ctx, rdx);
@@ -273,9 +307,7 @@ static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 
     __sync_fetch_and_add(&spans_lost, 1);
     return;
   }
-  event =
-      new_span_event(object, key.stack,
-                     thread_number((struct task_struct*)bpf_get_current_task_btf()), SB_SPAN_BEGIN);
+  event = new_span_event(object, &key, SB_SPAN_BEGIN);
   if (!event) return;
   event->delay_ns = delay_ns;
   if (span_layout.knows_tensors) {
@@ -297,15 +329,14 @@ static __always_inline void end_span(struct pt_regs* ctx) {
 
   if (!site) return;
   key.stack = LOAD_FIELD(ctx, rsp) + site->stack_bytes;
+  key.caller = caller_at_end(key.stack);
   open = bpf_map_lookup_elem(&open_calls, &key);
   if (!open) return;
   object = *open;
   bpf_map_delete_elem(&open_calls, &key);
   if (is_off()) return;
   result = read_register(ctx, site->result);
-  event =
-      new_span_event(object, key.stack,
-                     thread_number((struct task_struct*)bpf_get_current_task_btf()), SB_SPAN_END);
+  event = new_span_event(object, &key, SB_SPAN_END);
   if (!event) return;
   event->at_ns = now_ns;
   if (result == 0)

@@ -30,8 +30,8 @@ TESTS=(
   systemd systemd-container util-linux
   # a GPU's runtime to slow (no GPU needed)
   libamdhip64-5
-  # a real model to look into
-  python3-torch
+  # a real model to look into, and threads of Python's that take turns on a stack
+  python3-torch python3-greenlet
   # the interpreters of other Debian suites
   debian-archive-keyring mmdebstrap
 )

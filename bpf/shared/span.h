@@ -41,7 +41,8 @@ struct sb_span_level {
 struct sb_span_event {
   __u64 object;
   __u64 at_ns;        /* CLOCK_MONOTONIC; BEGIN: after the delay */
-  __u64 stack;        /* stack pointer at the function's first instruction: names the call */
+  __u64 stack;        /* stack pointer at the function's first instruction, and */
+  __u64 caller;       /* sb_caller() there: name the call */
   __u64 delay_ns;     /* BEGIN: injected */
   __u64 unknown_type; /* of a value of which the daemon has not said what it is; 0: none */
   __u32 tid;          /* in the daemon's pid namespace; 0: not to be seen from there */
@@ -55,7 +56,7 @@ struct sb_span_event {
   __s64 dim[SB_SPAN_DIMS]; /* of the tensors, one after the other */
 };
 SB_STATIC_ASSERT(sizeof(struct sb_span_event) ==
-                     64 + 16 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
+                     72 + 16 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
                  "sb_span_event has no hidden padding");
 
 /* Where returns are seen, by the address of the probed instruction. */
@@ -63,6 +64,8 @@ struct sb_span_site {
   __u32 stack_bytes; /* how much lower the stack pointer is there */
   __u32 result;      /* x86-64 number of the register that holds what is returned */
 };
+
+#define SB_SAVED_REGISTERS 6
 
 /* What a value of a type is. */
 enum sb_value_kind {
@@ -84,8 +87,19 @@ struct sb_span_layout {
   __u32 keys_kind; /* 3.11 on; else 0 */
   __u32 keys_nentries;
   __u32 keys_indices;
-  __u32 pad;
+  /* Of rbx, rbp, r12, r13, r14 and r15: the function pushes it first of all things as the Nth; 0:
+   * it does not. */
+  __u8 saved_at[SB_SAVED_REGISTERS];
+  __u8 pad[6];
 };
+
+/* What a caller of the function had in these registers, and finds there again: another frame of it
+ * has another value in one of them. */
+static inline __u64 sb_caller(__u64 so_far, __u64 value) {
+  __u64 mixed = (so_far ^ value) * 0x9e3779b97f4a7c15ull; /* 2^64 / golden ratio */
+
+  return mixed ^ mixed >> 32;
+}
 
 /* Calls that have begun and not ended, of all threads. */
 #define SB_OPEN_CALLS 16384

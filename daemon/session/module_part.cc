@@ -60,7 +60,7 @@ absl::StatusOr<ModulePart::Probe> ModulePart::ProbeAt(const ModuleQuery& query,
 // Where calls begin: a place in the interpreter's own text at which rdi is still the object. And,
 // for spans, where they end.
 absl::StatusOr<std::vector<ModulePart::Probe>> ModulePart::FindProbes(const ModuleQuery& query,
-                                                                      uint64_t vaddr) const {
+                                                                      uint64_t vaddr) {
   const ElfFile& elf = *interpreter_->file->elf;
   std::vector<Probe> probes;
   CallSites sites;
@@ -68,6 +68,7 @@ absl::StatusOr<std::vector<ModulePart::Probe>> ModulePart::FindProbes(const Modu
     absl::StatusOr<CallSites> found = FindCallSites(elf, vaddr);
     if (!found.ok()) return NotSeen(query.root_type, found.status().message());
     sites = *std::move(found);
+    saved_at_ = sites.saved_at;
   } else {
     SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, vaddr));
   }
@@ -301,7 +302,7 @@ void ModulePart::FollowSpans(Programs& programs) {
   if (!spec_.spans || !IsPlaced()) return;
   if (collector_ == nullptr) {
     collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs,
-                                                 spec_.spans->hub);
+                                                 saved_at_, spec_.spans->hub);
   }
   SpanCollector::Modules modules;
   for (const ModuleTree& tree : next_->forest.trees) {

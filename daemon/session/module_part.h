@@ -104,7 +104,7 @@ class ModulePart {
   };
   absl::Status FindSite(const ModuleQuery& query);
   absl::StatusOr<Probe> ProbeAt(const ModuleQuery& query, uint64_t vaddr) const;
-  absl::StatusOr<std::vector<Probe>> FindProbes(const ModuleQuery& query, uint64_t vaddr) const;
+  absl::StatusOr<std::vector<Probe>> FindProbes(const ModuleQuery& query, uint64_t vaddr);
   bool IsPlaced() const { return !probes_.empty(); }
   bool IsFollowed(const Module& module) const;
   void FollowSpans(Programs& programs);
@@ -159,6 +159,7 @@ class ModulePart {
   uint64_t next_news_ns_ = 0;
   uint64_t unknown_calls_ = 0;
   std::unique_ptr<SpanCollector> collector_;
+  std::array<uint8_t, SB_SAVED_REGISTERS> saved_at_{};  // CallSites::saved_at
   uint64_t calls_of_gone_ = 0;
 };
 

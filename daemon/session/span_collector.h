@@ -2,6 +2,7 @@
 // hands on spans.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -27,9 +28,11 @@ class SpanCollector {
  public:
   using Modules = std::unordered_map<uint64_t, std::shared_ptr<const SpanModule>>;  // by address
 
-  // Begins; throws where there is no thread to be had.
+  // `saved_at`: CallSites::saved_at. Begins; throws where there is no thread to be had.
   SpanCollector(const TargetProcess& process, const MemoryReader& memory,
-                const Interpreter& interpreter, Programs& programs, std::shared_ptr<SpanHub> hub);
+                const Interpreter& interpreter, Programs& programs,
+                const std::array<uint8_t, SB_SAVED_REGISTERS>& saved_at,
+                std::shared_ptr<SpanHub> hub);
   ~SpanCollector();  // as Stop()
   SpanCollector(const SpanCollector&) = delete;
   SpanCollector& operator=(const SpanCollector&) = delete;

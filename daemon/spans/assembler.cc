@@ -20,9 +20,9 @@ std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) con
 }
 
 // A stack grows downwards: what began where this one begins, or below, has left without being seen.
-void SpanAssembler::DropDead(Thread& thread, uint64_t stack) {
+void SpanAssembler::DropDead(Thread& thread, const sb_span_event& event) {
   unpaired_ += std::erase_if(thread, [&](const Open& open) {
-    return switches_stacks_ ? open.stack == stack : open.stack <= stack;
+    return switches_stacks_ ? IsOf(event, open) : open.stack <= event.stack;
   });
 }
 
@@ -33,16 +33,14 @@ void SpanAssembler::Begin(const sb_span_event& event, std::shared_ptr<const Span
     threads_.clear();
   }
   Thread& thread = threads_[event.tid];
-  const bool taken =
-      std::ranges::any_of(thread, [&](const Open& open) { return open.stack == event.stack; });
-  DropDead(thread, event.stack);
+  DropDead(thread, event);
   if (thread.size() >= kDeepest) {
     ++unpaired_;
     return;
   }
   const auto at =
       std::ranges::find_if(thread, [&](const Open& open) { return open.stack < event.stack; });
-  Open open{.stack = event.stack, .object = event.object, .doubtful = switches_stacks_ && taken};
+  Open open{.stack = event.stack, .caller = event.caller, .object = event.object};
   open.span = {.module = std::move(module),
                .thread_id = event.tid,
                .depth = static_cast<uint32_t>(at - thread.begin()),
@@ -61,8 +59,8 @@ std::optional<Span> SpanAssembler::End(const sb_span_event& event, bool lacks_te
     return std::nullopt;
   }
   Thread& thread = found->second;
-  const auto at = std::ranges::find(thread, event.stack, &Open::stack);
-  if (at == thread.end() || at->object != event.object || at->doubtful) {
+  const auto at = std::ranges::find_if(thread, [&](const Open& open) { return IsOf(event, open); });
+  if (at == thread.end() || at->object != event.object) {
     if (at != thread.end()) thread.erase(at);
     ++unpaired_;
     return std::nullopt;

@@ -40,14 +40,17 @@ class SpanAssembler {
  private:
   struct Open {
     uint64_t stack = 0;
+    uint64_t caller = 0;
     uint64_t object = 0;
     uint64_t inner_ns = 0;  // of spans and delays within it
-    bool doubtful = false;  // another call may have had the same place of the stack
     Span span;
   };
+  static bool IsOf(const sb_span_event& event, const Open& open) {
+    return open.stack == event.stack && open.caller == event.caller;
+  }
   using Thread = std::vector<Open>;  // the innermost last: the lowest stack pointer
 
-  void DropDead(Thread& thread, uint64_t stack);
+  void DropDead(Thread& thread, const sb_span_event& event);
   std::vector<SpanTensor> TensorsOf(const sb_span_event& event) const;
 
   const NameOf name_of_;

@@ -2,10 +2,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
-#include "daemon/text/return_sites.h"
+#include "daemon/cpython/sites.h"
 #include "tests/interpreters.h"
 
 namespace sbump {
@@ -33,10 +34,12 @@ TEST(ObjectCallSitesTest, AreFoundInEveryInterpreterOfThisMachine) {
     ASSERT_TRUE(elf.ok()) << elf.status();
     const std::optional<uint64_t> entry = VaddrOf(*elf, std::strtoull(offset.c_str(), nullptr, 10));
     ASSERT_TRUE(entry);
-    const auto sites = FindReturnSites(*elf, *entry);
+    const auto sites = FindCallSites(*elf, *entry);
     EXPECT_TRUE(sites.ok()) << sites.status();
     if (!sites.ok()) continue;
-    for (const ReturnSite& site : *sites) {
+    EXPECT_GE(std::ranges::count_if(sites->saved_at, [](uint8_t at) { return at != 0; }), 3)
+        << testing::PrintToString(sites->saved_at);
+    for (const ReturnSite& site : sites->ends) {
       printf("%s: entered at %#lx, seen at %#lx in register %d, %lu bytes\n",
              ToString(interpreter.version).c_str(), static_cast<unsigned long>(*entry),
              static_cast<unsigned long>(site.vaddr), site.result,

@@ -3,7 +3,7 @@ import json
 import os
 
 from harness import traces
-from harness.case import each_interpreter, main
+from harness.case import each_interpreter, each_with_greenlet, main
 from harness.models import MS, Q_PROJ
 from harness.spans import SPANS_OF_FORWARD, SpansCase
 
@@ -86,6 +86,48 @@ class NestingTest(SpansCase):
         raised = [span for span in spans if span["raised"]]
         self.assertEqual([(span["path"], span["inputs"], span["outputs"]) for span in raised], [("top.odd", [[2]], [])])
         self.assert_ends_well(target)
+
+
+class GreenletsTest(SpansCase):
+    """Several stacks in one thread: calls do not end in the order in which they began."""
+    FORWARDS = 20
+
+    @each_with_greenlet
+    def test_at_places_of_their_own(self, python):
+        self.try_with(python, range(0, 12, 3))
+
+    @each_with_greenlet
+    def test_at_the_same_place(self, python):
+        self.try_with(python, [2] * 8)
+
+    @each_with_greenlet
+    def test_that_are_within_calls_already(self, python):
+        """The ends of these are nobody else's."""
+        target = self.model(python)
+        target.ask("make_switches")
+        target.ask("leave_in_forwards", [2] * 8)
+        spans = self.switch(target, [2] * 8)
+        self.assertGreaterEqual(len(spans), 8 * self.FORWARDS * (SPANS_OF_FORWARD + 3))
+        self.assert_ends_well(target)
+
+    def try_with(self, python, depths):
+        target = self.model(python)
+        target.ask("make_switches")
+        spans = self.switch(target, depths)
+        self.assertEqual(len(spans), len(depths) * self.FORWARDS * (SPANS_OF_FORWARD + 3))
+        self.assert_ends_well(target)
+
+    def switch(self, target, depths):
+        path = os.path.join(self.scratch, "spans.jsonl")
+        session = self.attach(target, "--module", "top*", "--spans", path)
+        target.ask("switch_in_forwards", list(depths), self.FORWARDS)
+        session.finish()
+        self.assertNotIn("no span could be told", session.errors)
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        for span in spans:  # begin and end are of one greenlet
+            self.assertEqual(span["inputs"][0][:2], span["outputs"][0][:2], span)
+        return spans
 
 
 class ShapesTest(SpansCase):

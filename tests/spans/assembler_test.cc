@@ -144,14 +144,29 @@ TEST_F(AssemblerTest, GreenletsGoOnFurtherUpTheStack) {
   EXPECT_EQ(assembler.unpaired(), 0u);
 }
 
-TEST_F(AssemblerTest, GreenletsAtTheSamePlaceOfTheStackAreNotMixedUp) {
+TEST_F(AssemblerTest, GreenletsAtTheSamePlaceOfTheStackAreToldApartByWhoCalls) {
   assembler.ThreadsSwitchStacks();
-  Begin(1000, 10);
+  const auto event = [](uint64_t caller, uint64_t at_ns) {
+    sb_span_event of_caller = Event(1000, at_ns);
+    of_caller.caller = caller;
+    return of_caller;
+  };
+  assembler.Begin(event(1, 10), kModule);
+  assembler.Begin(event(2, 20), kModule);
+  EXPECT_EQ(assembler.End(event(1, 30))->begin_ns, 10u);
+  assembler.Begin(event(1, 35), kModule);
+  EXPECT_EQ(assembler.End(event(2, 40))->begin_ns, 20u);
+  EXPECT_EQ(assembler.End(event(1, 50))->begin_ns, 35u);
+  EXPECT_FALSE(assembler.End(event(3, 60))) << "it had begun before anybody looked";
+  EXPECT_EQ(assembler.unpaired(), 1u);
+}
+
+TEST_F(AssemblerTest, ACallFromWhereOneHasNotEndedHasTakenItsPlace) {
+  assembler.ThreadsSwitchStacks();
+  Begin(1000, 10);  // and its end was lost
   Begin(1000, 20);
-  EXPECT_FALSE(End(1000, 30)) << "of the first or of the second one";
-  EXPECT_EQ(assembler.unpaired(), 2u);
-  Begin(1000, 50);
-  EXPECT_TRUE(End(1000, 60));
+  EXPECT_EQ(End(1000, 30)->begin_ns, 20u);
+  EXPECT_EQ(assembler.unpaired(), 1u);
 }
 
 TEST_F(AssemblerTest, AThreadThatCallsEverDeeper) {

@@ -36,6 +36,11 @@ def each_with_torch(method):
     return method
 
 
+def each_with_greenlet(method):
+    method.pythons = interpreters.with_greenlet
+    return method
+
+
 def each_free_threaded(method):
     method.pythons = lambda: [python for python in interpreters.supported() if python.free_threaded]
     return method

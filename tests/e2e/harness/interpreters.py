@@ -88,9 +88,17 @@ def with_torch():
     with contextlib.redirect_stdout(io.StringIO()):
         found = [Python(one.path, one.version, one.build, one.elf) for one in
                  map(interpreters.Interpreter, named.split(":"))] if named else supported()
-    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-    return [one for one in found if not one.free_threaded and
-            subprocess.run([one.path, "-c", ask], stderr=subprocess.DEVNULL, timeout=20).returncode == 0]
+    return [one for one in found if not one.free_threaded and _can_import(one, "torch")]
+
+
+@functools.lru_cache(maxsize=None)
+def with_greenlet():
+    return [one for one in supported() if not one.free_threaded and _can_import(one, "greenlet")]
+
+
+def _can_import(python, name):
+    ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    return subprocess.run([python.path, "-c", ask, name], stderr=subprocess.DEVNULL, timeout=20).returncode == 0
 
 
 @functools.lru_cache(maxsize=None)

@@ -2,6 +2,7 @@
 
 Arguments: "torch", or the layout for stub_torch ("1.13", "2.13"), or "later": see import_torch().
 """
+import functools
 import os
 import sys
 import tempfile
@@ -292,6 +293,54 @@ def forward_for_ever():
     threading.Thread(target=forward_in_threads, args=(1, 10 ** 9), daemon=True).start()
 
 
+def deeper(levels, call):
+    """Calls it so much further down the C stack."""
+    return functools.reduce(lambda result, _: deeper(levels - 1, call), [0], None) if levels else call()
+
+
+def make_switches():
+    import greenlet
+
+    class Switch(nn.Module):
+        def forward(self, x):
+            greenlet.getcurrent().parent.switch()
+            return x
+
+    for layer in models["main"].layers:
+        layer.skip = Switch()
+
+
+waiting = []
+
+
+def leave_in_forwards(depths):
+    """Greenlets that are within a layer of their third forward; switch_in_forwards() goes on with them."""
+    waiting.extend(greenlets(depths, 3))
+    for _ in range(2 * len(list(models["main"].layers)) + 1):
+        for one in waiting:
+            one.switch()
+
+
+def switch_in_forwards(depths, forwards):
+    """In as many greenlets as there are depths, each at its own: they switch at the end of each layer. The Nth has N + 1 tokens."""
+    running = waiting + greenlets(depths, forwards)
+    while running:
+        for one in running:
+            one.switch()
+        running = [one for one in running if not one.dead]
+
+
+def greenlets(depths, forwards):
+    import greenlet
+    model = models["main"]
+
+    def work(number, depth):
+        for _ in range(forwards):
+            deeper(depth, lambda: model(torch.zeros(1, number + 1)))
+
+    return [greenlet.greenlet(functools.partial(work, *one)) for one in enumerate(depths)]
+
+
 def load(workers, batches):
     """Forwards over what forked workers of a DataLoader give. The sum of the results, as hexadecimal."""
     from torch.utils.data import DataLoader
@@ -416,7 +465,9 @@ if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
-           "call_each": call_each, "swap_type": swap_type, "load": load, "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
+           "call_each": call_each, "swap_type": swap_type, "load": load, "make_switches": make_switches, "switch_in_forwards": switch_in_forwards,
+           "leave_in_forwards": leave_in_forwards,
+            "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
            "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
            "call_odd": call_odd, "call_false": call_false,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
