@@ -248,19 +248,17 @@ static __always_inline __u64 caller_at_begin(struct pt_regs* ctx) {
   return caller;
 }
 
-/* The same, of what the function pushed. */
+/* The same, of what the function saved. */
 static __always_inline __u64 caller_at_end(__u64 stack) {
-  __u64 saved[8] = {}; /* what was pushed first is the last of six */
+  __u64 saved[SB_SAVE_SLOTS]; /* the first slot is the last of them */
   __u64 caller = 0;
 
-  if (!read_user(saved, SB_SAVED_REGISTERS * sizeof(saved[0]),
-                 stack - SB_SAVED_REGISTERS * sizeof(saved[0])))
-    return 0;
+  if (!read_user(saved, sizeof(saved), stack - sizeof(saved))) return 0;
 #pragma unroll
   for (__u32 i = 0; i < SB_SAVED_REGISTERS; ++i) {
     __u32 at = span_layout.saved_at[i];
 
-    if (at) caller = sb_caller(caller, saved[(SB_SAVED_REGISTERS - at) & 7]);
+    if (at) caller = sb_caller(caller, saved[(SB_SAVE_SLOTS - at) & (SB_SAVE_SLOTS - 1)]);
   }
   return caller;
 }

@@ -66,6 +66,7 @@ struct sb_span_site {
 };
 
 #define SB_SAVED_REGISTERS 6
+#define SB_SAVE_SLOTS 8
 
 /* What a value of a type is. */
 enum sb_value_kind {
@@ -87,8 +88,8 @@ struct sb_span_layout {
   __u32 keys_kind; /* 3.11 on; else 0 */
   __u32 keys_nentries;
   __u32 keys_indices;
-  /* Of rbx, rbp, r12, r13, r14 and r15: the function pushes it first of all things as the Nth; 0:
-   * it does not. */
+  /* Of rbx, rbp, r12, r13, r14 and r15: the function begins with putting it into the Nth 8 bytes
+   * below the stack pointer at its first instruction; 0: it does not. */
   __u8 saved_at[SB_SAVED_REGISTERS];
   __u8 pad[6];
 };

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <span>
 #include <vector>
@@ -7,7 +6,6 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/sites.h"
 #include "daemon/text/control_flow.h"
-#include "daemon/text/stack_instructions.h"
 
 namespace sbump {
 namespace {
@@ -19,26 +17,6 @@ bool IsEndbr64(const Instruction& instruction) {
   constexpr uint8_t kBytes[] = {0xf3, 0x0f, 0x1e, 0xfa};
   return instruction.length == std::ssize(kBytes) &&
          std::equal(std::begin(kBytes), std::end(kBytes), std::begin(instruction.bytes));
-}
-
-std::array<uint8_t, 6> FindSaved(const ElfFile& elf, uint64_t function_vaddr) {
-  std::array<uint8_t, 6> saved_at{};
-  uint8_t pushes = 0;
-  uint32_t written = 0;
-  for (const Instruction& instruction : StraightLine(elf, function_vaddr, kMaxPrologue)) {
-    if (instruction.flow != Flow::kNext) break;
-    if (IsPush(instruction)) {
-      if (++pushes > saved_at.size()) break;
-      const auto kept = std::ranges::find(kKeptRegisters, OfPushOrPop(instruction));
-      if (kept != kKeptRegisters.end() && (written >> *kept & 1) == 0)
-        saved_at[static_cast<size_t>(kept - kKeptRegisters.begin())] = pushes;
-    } else if (instruction.Writes(kRsp)) {
-      break;
-    } else {
-      written |= instruction.written_registers;
-    }
-  }
-  return saved_at;
 }
 
 }  // namespace
@@ -72,7 +50,7 @@ absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_va
                " does not begin with an instruction that the kernel emulates"));
   }
   SB_ASSIGN_OR_RETURN(sites.ends, FindReturnSites(elf, function_vaddr));
-  sites.saved_at = FindSaved(elf, function_vaddr);
+  sites.saved = FindSavedRegisters(elf, function_vaddr);
   return sites;
 }
 

@@ -2,7 +2,6 @@
 // refused. Pure functions of the file: nothing here looks at a process.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "daemon/process/elf_file.h"
 #include "daemon/text/register.h"
 #include "daemon/text/return_sites.h"
+#include "daemon/text/saved_registers.h"
 
 namespace sbump {
 
@@ -73,16 +73,11 @@ absl::StatusOr<std::vector<uint64_t>> FindOpcodeTable(const ElfFile& elf, const 
 // the entry itself (costs 4 us a hit).
 absl::StatusOr<uint64_t> FindArgumentSite(const ElfFile& elf, uint64_t function_vaddr);
 
-// Registers that a function gives back as they were (System V ABI, AMD64), but for rsp.
-inline constexpr std::array<RegisterNumber, 6> kKeptRegisters = {3, 5, 12, 13, 14, 15};
-
 // Where calls of a function are seen from begin to end.
 struct CallSites {
   uint64_t begin = 0;  // all arguments are in their registers, the return address at %rsp
   std::vector<ReturnSite> ends;
-  // Of each of kKeptRegisters: it is pushed as the Nth before anything else is done with it or
-  // with the stack, on every way; 0: it is not.
-  std::array<uint8_t, 6> saved_at{};
+  SavedRegisters saved{};
 };
 // kUnimplemented, saying why: they cannot be proven.
 absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_vaddr);

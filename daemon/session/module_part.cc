@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<ModulePart::Probe>> ModulePart::FindProbes(const Modu
     absl::StatusOr<CallSites> found = FindCallSites(elf, vaddr);
     if (!found.ok()) return NotSeen(query.root_type, found.status().message());
     sites = *std::move(found);
-    saved_at_ = sites.saved_at;
+    saved_ = sites.saved;
   } else {
     SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, vaddr));
   }
@@ -301,8 +301,8 @@ sb_module ModulePart::EntryOf(const Module& module, uint32_t slot) const {
 void ModulePart::FollowSpans(Programs& programs) {
   if (!spec_.spans || !IsPlaced()) return;
   if (collector_ == nullptr) {
-    collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs,
-                                                 saved_at_, spec_.spans->hub);
+    collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs, saved_,
+                                                 spec_.spans->hub);
   }
   SpanCollector::Modules modules;
   for (const ModuleTree& tree : next_->forest.trees) {

@@ -159,7 +159,7 @@ class ModulePart {
   uint64_t next_news_ns_ = 0;
   uint64_t unknown_calls_ = 0;
   std::unique_ptr<SpanCollector> collector_;
-  std::array<uint8_t, SB_SAVED_REGISTERS> saved_at_{};  // CallSites::saved_at
+  SavedRegisters saved_{};  // where calls of modules begin
   uint64_t calls_of_gone_ = 0;
 };
 

@@ -38,8 +38,7 @@ void FillLayout(const Layout& layout, sb_span_layout& span) {
 
 SpanCollector::SpanCollector(const TargetProcess& process, const MemoryReader& memory,
                              const Interpreter& interpreter, Programs& programs,
-                             const std::array<uint8_t, SB_SAVED_REGISTERS>& saved_at,
-                             std::shared_ptr<SpanHub> hub)
+                             const SavedRegisters& saved, std::shared_ptr<SpanHub> hub)
     : process_(process),
       memory_(memory),
       interpreter_(interpreter),
@@ -49,7 +48,9 @@ SpanCollector::SpanCollector(const TargetProcess& process, const MemoryReader& m
       types_(memory, interpreter),
       assembler_([this](uint64_t key) { return NameOf(key); }) {
   FillLayout(interpreter.layout(), programs.span_layout());
-  std::ranges::copy(saved_at, programs.span_layout().saved_at);
+  static_assert(std::tuple_size_v<SavedRegisters> == SB_SAVED_REGISTERS &&
+                kSaveSlots == SB_SAVE_SLOTS);
+  std::ranges::copy(saved, programs.span_layout().saved_at);
   IntroduceTypes();
   thread_ = std::thread([this] { Run(); });
 }

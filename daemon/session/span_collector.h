@@ -2,7 +2,6 @@
 // hands on spans.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "daemon/attach/programs.h"
 #include "daemon/cpython/interpreter.h"
+#include "daemon/cpython/sites.h"
 #include "daemon/cpython/types.h"
 #include "daemon/process/target_process.h"
 #include "daemon/spans/assembler.h"
@@ -28,10 +28,10 @@ class SpanCollector {
  public:
   using Modules = std::unordered_map<uint64_t, std::shared_ptr<const SpanModule>>;  // by address
 
-  // `saved_at`: CallSites::saved_at. Begins; throws where there is no thread to be had.
+  // `saved`: by the function in which calls begin and end. Begins; throws where there is no thread
+  // to be had.
   SpanCollector(const TargetProcess& process, const MemoryReader& memory,
-                const Interpreter& interpreter, Programs& programs,
-                const std::array<uint8_t, SB_SAVED_REGISTERS>& saved_at,
+                const Interpreter& interpreter, Programs& programs, const SavedRegisters& saved,
                 std::shared_ptr<SpanHub> hub);
   ~SpanCollector();  // as Stop()
   SpanCollector(const SpanCollector&) = delete;

@@ -1,6 +1,7 @@
 """What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch."""
 import contextlib
 import json
+import tempfile
 
 from rows import Row, median, ratio_row
 from sessions import is_clean  # it says where the harness is
@@ -23,8 +24,8 @@ def model(python, *arguments):
 
 
 @contextlib.contextmanager
-def watched(daemon, target, pattern, delay):
-    session = Session(daemon, "--pid", target.pid, "--module", pattern, "--delay", delay)
+def watched(daemon, target, pattern, *options):
+    session = Session(daemon, "--pid", target.pid, "--module", pattern, *options)
     try:
         session.wait_active()
         yield session
@@ -41,7 +42,7 @@ def call_costs(daemon, target, rounds):
     for _ in range(rounds):
         for kind, ns in target.ask("call_each", 20000).items():
             without.setdefault(kind, []).append(ns)
-        with watched(daemon, target, "top*", "0"):
+        with watched(daemon, target, "top*"):
             for kind, ns in target.ask("call_each", 20000).items():
                 during.setdefault(kind, []).append(ns)
     def more(kind, name, most):
@@ -53,11 +54,35 @@ def call_costs(daemon, target, rounds):
             ratio_row("a Python function meanwhile", without["function"], during["function"], "1.03")]
 
 
+def span_costs(daemon, target, rounds):
+    """Each call told with shapes: by spans, and by a tracer in the process that does the same work."""
+    alone, spans, hooks, objects, functions = [], [], [], ([], []), ([], [])
+    with tempfile.TemporaryDirectory() as scratch:
+        for _ in range(rounds):
+            alone.append(target.ask("call_shaped", 10000))
+            hooks.append(target.ask("call_shaped_hooked", 1000))
+            before = target.ask("call_each", 10000)
+            with watched(daemon, target, "top*", "--spans", scratch + "/spans.pb"):
+                spans.append(target.ask("call_shaped", 10000))
+                during = target.ask("call_each", 10000)
+            for kind, lists in (("object", objects), ("function", functions)):
+                lists[0].append(before[kind])
+                lists[1].append(during[kind])
+    told, hooked = median(spans) - median(alone), median(hooks) - median(alone)
+    object_ns = median(objects[1]) - median(objects[0])
+    return [Row("a call of a module that is told as a span, with shapes", "+%.1f us" % (told / 1000), "at most +3.5 us",
+                told <= 3500, "of %.0f ns" % median(alone)),
+            Row("the same by hooks in the process", "+%.1f us" % (hooked / 1000)),
+            Row("spans against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
+            Row("spans: a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
+            ratio_row("spans: a Python function meanwhile", *functions, "1.03")]
+
+
 def one_slow_layer(daemon, target, rounds):
     """Against a sham run of the same pattern: the layers run the same code."""
     sham, slow = [[], [], []], [[], [], []]
     for delay, layers in (("0", sham), ("1ms", slow)) * rounds:
-        with watched(daemon, target, Q_PROJ, delay):
+        with watched(daemon, target, Q_PROJ, "--delay", delay):
             for layer, ns in zip(layers, target.ask("forwards", "main", 60)):
                 layer.append(ns)
     moved_us = [(median(now) - median(then)) / 1000 for now, then in zip(slow, sham)]
@@ -81,5 +106,5 @@ def large_tree(daemon, python, rounds):
 
 def module_costs(daemon, python, rounds):
     with model(python) as target:
-        rows = call_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
+        rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
     return rows + large_tree(daemon, python, rounds)

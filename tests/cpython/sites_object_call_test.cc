@@ -37,8 +37,8 @@ TEST(ObjectCallSitesTest, AreFoundInEveryInterpreterOfThisMachine) {
     const auto sites = FindCallSites(*elf, *entry);
     EXPECT_TRUE(sites.ok()) << sites.status();
     if (!sites.ok()) continue;
-    EXPECT_GE(std::ranges::count_if(sites->saved_at, [](uint8_t at) { return at != 0; }), 3)
-        << testing::PrintToString(sites->saved_at);
+    EXPECT_GE(std::ranges::count_if(sites->saved, [](uint8_t at) { return at != 0; }), 3)
+        << testing::PrintToString(sites->saved);
     for (const ReturnSite& site : sites->ends) {
       printf("%s: entered at %#lx, seen at %#lx in register %d, %lu bytes\n",
              ToString(interpreter.version).c_str(), static_cast<unsigned long>(*entry),

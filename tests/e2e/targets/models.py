@@ -162,6 +162,22 @@ def call_each(count):
     return {"module": each(models["main"].layers[0].skip, None), "object": each(Thing(7)), "function": each(lambda: 7)}
 
 
+def call_shaped(count):
+    """Nanoseconds of a call of a module that gives back the tensor that it is given."""
+    m, x = models["main"].layers[0].act, tensor(2, 5, 8)
+    begin = time.perf_counter_ns()
+    for _ in range(count):
+        m(x)
+    return (time.perf_counter_ns() - begin) / count
+
+
+def call_shaped_hooked(count):
+    """The same while a tracer in the process tells of each call."""
+    took = []
+    hooked(lambda: took.append(call_shaped(count)))
+    return took[0]
+
+
 def dims_in(values):
     """Of tensors, and those in lists and tuples, in order: print_tensor() of vLLM's layerwise tracing."""
     found = []
@@ -465,7 +481,8 @@ if __name__ == "__main__":
     if sys.argv[1] != "later":
         import_torch(sys.argv[1])
     serve({"make": make, "drop": drop, "forward": forward, "forwards": forwards,
-           "call_each": call_each, "swap_type": swap_type, "load": load, "make_switches": make_switches, "switch_in_forwards": switch_in_forwards,
+           "call_each": call_each, "call_shaped": call_shaped, "call_shaped_hooked": call_shaped_hooked,
+           "swap_type": swap_type, "load": load, "make_switches": make_switches, "switch_in_forwards": switch_in_forwards,
            "leave_in_forwards": leave_in_forwards,
             "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
            "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
