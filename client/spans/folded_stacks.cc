@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <map>
 
+#include "client/printable.h"
 #include "client/spans/span_writer.h"
 #include "daemon/base/str_cat.h"
 
@@ -18,10 +20,17 @@ class Folded : public SpanWriter {
 
  private:
   void Add(const SpanNode& node, const std::string& above) {
-    const std::string stack = StrCat(above, above.empty() ? "" : ";", node.module.path());
+    const std::string stack = StrCat(above, above.empty() ? "" : ";", Name(node));
     self_ns_[stack] += node.span.self_ns();
     for (const SpanNode& child : node.children) Add(child, stack);
   }
+  // A semicolon ends a name of a stack.
+  static std::string Name(const SpanNode& node) {
+    std::string name = Printable(node.module.path());
+    std::ranges::replace(name, ';', ':');
+    return name;
+  }
+
   OutputFile* file_;
   std::map<std::string, uint64_t> self_ns_;
 };

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "client/printable.h"
 #include "client/spans/span_writer.h"
 #include "daemon/base/str_cat.h"
 
@@ -28,11 +29,18 @@ std::string ListText(const Tensors& tensors, const std::string& keyword) {
   return text.empty() ? "" : StrCat("[", text, "]");
 }
 
+// A name, as Python prints it.
+std::string Quoted(const std::string& name) {
+  const bool has_quote = name.find('\'') != std::string::npos;
+  const std::string_view quote = has_quote && name.find('"') == std::string::npos ? "\"" : "'";
+  return StrCat(quote, Printable(name), quote);
+}
+
 class Marker {
  public:
-  explicit Marker(const std::string& path) : text_(StrCat("{'Module': '", path, "'")) {}
+  explicit Marker(const std::string& path) : text_(StrCat("{'Module': ", Quoted(path))) {}
   void Add(const std::string& key, const std::string& value) {
-    if (!value.empty()) text_ += StrCat(", '", key, "': ", value);
+    if (!value.empty()) text_ += StrCat(", ", Quoted(key), ": ", value);
   }
   std::string Line() const { return text_ + "}\n"; }
 
@@ -45,7 +53,7 @@ class PytHooks : public SpanWriter {
   PytHooks(OutputFile* file, const v1::ListModulesReply& modules) : file_(file) {
     for (const v1::Module& module : modules.modules()) {
       known_[module.path()] = {.parameters = ParametersText(module),
-                               .settings = module.static_params_text()};
+                               .settings = Printable(module.static_params_text())};
     }
   }
   void Write(const SpanNode& tree) override {
@@ -63,7 +71,7 @@ class PytHooks : public SpanWriter {
   static std::string ParametersText(const v1::Module& module) {
     std::map<uint32_t, std::string> in_order;
     for (const auto& [name, tensor] : module.parameters())
-      in_order[tensor.index()] = StrCat("'", name, "': ", DimsText(tensor.dims()));
+      in_order[tensor.index()] = StrCat(Quoted(name), ": ", DimsText(tensor.dims()));
     std::string text;
     for (const auto& [index, one] : in_order) text += StrCat(text.empty() ? "" : ", ", one);
     return text.empty() ? "" : StrCat("{", text, "}");

@@ -15,20 +15,27 @@ void SpanTrees::Add(v1::Span span, const v1::SpanModule& module) {
   const auto first = std::find_if_not(pending.rbegin(), pending.rend(), is_within).base();
   node.children.assign(std::move_iterator(first), std::move_iterator(pending.end()));
   pending.erase(first, pending.end());
+  for (const SpanNode& child : node.children) node.height = std::max(node.height, child.height + 1);
+  if (node.height > kMostLevels) {
+    TellApart(std::exchange(node.children, {}));
+    node.height = 1;
+  }
   if (node.span.depth() == 0) {
     // Left by a call whose own span was lost.
-    for (SpanNode& orphan : std::exchange(pending, {})) on_tree_(std::move(orphan));
+    TellApart(std::exchange(pending, {}));
     return on_tree_(std::move(node));
   }
   pending.push_back(std::move(node));
   if (pending.size() < kMostPending) return;
-  for (SpanNode& orphan : std::exchange(pending, {})) on_tree_(std::move(orphan));
+  TellApart(std::exchange(pending, {}));
+}
+
+void SpanTrees::TellApart(std::vector<SpanNode> trees) {
+  for (SpanNode& tree : trees) on_tree_(std::move(tree));
 }
 
 void SpanTrees::Finish() {
-  for (auto& [thread, pending] : std::exchange(pending_, {})) {
-    for (SpanNode& orphan : pending) on_tree_(std::move(orphan));
-  }
+  for (auto& [thread, pending] : std::exchange(pending_, {})) TellApart(std::move(pending));
 }
 
 void ForEachSpan(const SpanNode& tree, const std::function<void(const SpanNode&)>& visit) {

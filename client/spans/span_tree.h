@@ -17,12 +17,15 @@ struct SpanNode {
   v1::Span span;
   v1::SpanModule module;
   std::vector<SpanNode> children;  // in the order of their begins
+  size_t height = 1;               // levels, this one among them
 };
 
 class SpanTrees {
  public:
   // Of one thread without an outermost end: more are told as they are, without their parents.
   static constexpr size_t kMostPending = 100'000;
+  // Levels of a tree; what would make more is told by itself.
+  static constexpr size_t kMostLevels = 2'000;
 
   using OnTree = std::function<void(SpanNode tree)>;
   // `on_tree` gets each outermost call when it has ended.
@@ -33,6 +36,8 @@ class SpanTrees {
   void Finish();
 
  private:
+  void TellApart(std::vector<SpanNode> trees);
+
   OnTree on_tree_;
   std::map<std::pair<int32_t, uint32_t>, std::vector<SpanNode>> pending_;  // by pid and thread
 };

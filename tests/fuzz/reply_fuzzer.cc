@@ -1,8 +1,13 @@
 // What a daemon on another machine answers, as the client shows it: nothing in it may move the
 // cursor, start a line, or be wider than the terminal. The first byte picks the message; of an
 // attach, each that follows is a message of the stream: its length in a byte, then its bytes.
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <boost/json.hpp>
 #include <cstdint>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +19,14 @@
 #include "client/session_list.h"
 #include "client/session_model.h"
 #include "client/session_outcome.h"
+#include "client/spans/span_tree.h"
+#include "client/spans/span_writer.h"
 #include "client/summary.h"
 #include "client/table_view.h"
 #include "client/update_merger.h"
+#include "daemon/base/fd.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/modules.pb.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
 
@@ -107,6 +116,51 @@ void FuzzFindings(const v1::InspectReply& reply) {
   Require(!reply.usable() || sbump::FindingsExitCode(reply) == sbump::ExitCode::kOk);
 }
 
+// What a writer makes of it.
+template <typename Make>
+std::string Written(Make make, const sbump::SpanNode& tree) {
+  const int memory = memfd_create("spans", MFD_CLOEXEC);
+  Require(memory >= 0);
+  const sbump::Fd owned(memory);
+  const std::string path = "/proc/self/fd/" + std::to_string(memory);
+  auto file = sbump::OutputFile::Open(path);
+  Require(file.ok());
+  const auto writer = make(&*file);
+  writer->Write(tree);
+  writer->Finish(0);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void FuzzSpanTree(const sbump::SpanNode& tree) {
+  size_t spans = 0;
+  sbump::ForEachSpan(tree, [&](const sbump::SpanNode&) { ++spans; });
+  const std::string lines = Written(sbump::SpanLines, tree);
+  Require(static_cast<size_t>(std::ranges::count(lines, '\n')) == spans);
+  boost::system::error_code failed;
+  (void)boost::json::parse(Written(sbump::ChromeTrace, tree), failed);
+  Require(!failed);
+  CheckText(Written(sbump::FoldedStacks, tree));
+  Require(!Written(sbump::SpanMessages, tree).empty());
+  CheckText(Written(
+      [](sbump::OutputFile* file) { return sbump::PytHooksTexts(file, v1::ListModulesReply()); },
+      tree));
+  const std::string table = Written(
+      [](sbump::OutputFile* file) { return sbump::SpanTable(file, sbump::Palette(false), kWidth); },
+      tree);
+  CheckText(table.substr(0, table.find("\n\n") + 1));
+}
+
+void FuzzSpans(const v1::SpanBatch& batch) {
+  sbump::SpanTrees trees(FuzzSpanTree);
+  for (const v1::Span& span : batch.spans()) {
+    if (span.module() < static_cast<uint32_t>(batch.modules_size()))
+      trees.Add(span, batch.modules(static_cast<int>(span.module())));
+  }
+  trees.Finish();
+}
+
 template <typename Reply>
 void FuzzPlain(const Reply& reply) {
   CheckJson(reply);
@@ -120,6 +174,7 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::InspectReply, FuzzFindings>,
     With<v1::UpdateReply, FuzzPlain<v1::UpdateReply>>,
     With<v1::GetInfoReply, FuzzPlain<v1::GetInfoReply>>,
+    With<v1::SpanBatch, FuzzSpans>,
 };
 
 }  // namespace

@@ -43,6 +43,25 @@ TEST_F(SpanTreesTest, ChildrenEndBeforeTheirParent) {
   EXPECT_THAT(told, ElementsAre("a(b(c) d)", "a"));
 }
 
+TEST_F(SpanTreesTest, ADaemonThatTellsOfEndlessDepth) {
+  constexpr uint32_t kMany = 60'000;
+  size_t spans = 0, highest = 0;
+  SpanTrees many([&](const SpanNode& tree) {
+    ForEachSpan(tree, [&](const SpanNode& node) {
+      ++spans;
+      highest = std::max(highest, node.height);
+    });
+  });
+  for (uint32_t depth = kMany; depth-- > 0;) {
+    v1::Span span;
+    span.set_depth(depth);
+    span.set_begin_ns(depth);
+    many.Add(std::move(span), v1::SpanModule());
+  }
+  EXPECT_EQ(spans, kMany);
+  EXPECT_LE(highest, SpanTrees::kMostLevels);
+}
+
 TEST_F(SpanTreesTest, ThreadsAreApart) {
   Add("b", 1, 11, 15, 1);
   Add("x", 0, 10, 20, 2);
