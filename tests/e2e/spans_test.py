@@ -3,7 +3,7 @@ import json
 import os
 
 from harness import traces
-from harness.case import each_interpreter, each_with_greenlet, main
+from harness.case import each_interpreter, each_mechanism, each_with_greenlet, main
 from harness.models import MS, Q_PROJ
 from harness.spans import SPANS_OF_FORWARD, SpansCase
 
@@ -297,6 +297,24 @@ class FaultTest(SpansCase):
         spans = self.start_spans(target, "--duration", "300ms", form="table")
         self.assertNotEqual(spans.child.wait(), 0)
         self.assertIn("has not imported torch", spans.child.errors)
+        self.assert_ends_well(target)
+
+    @each_mechanism
+    def test_arguments_that_lie(self, python):
+        target = self.odd_model(python)
+        if python.free_threaded:
+            return
+        target.ask("odd_calls")
+        calls = [0]
+        def call():
+            calls[0] = target.ask("call_lies")
+            target.ask("forward", "main")
+        spans = self.spans_of(target, call)
+        odd = [span for span in spans if span["path"] == "top.odd"]
+        self.assertEqual(len(odd), calls[0])
+        for span in odd:
+            self.assertLessEqual(sum(map(len, span["inputs"])), 64)
+        self.assertEqual([span["outputs"] for span in spans if span["path"] == "top"], [[[2, 5, 11]]])
         self.assert_ends_well(target)
 
     def test_a_model_that_goes_and_another_that_comes(self):

@@ -282,6 +282,46 @@ def call_false():
     models["main"].odd(type(tensor(1)).at(False_, 0xdead0000))
 
 
+def call_lies():
+    """Arguments that say of themselves what is not so, and which nobody in here looks at meanwhile. How many calls these were."""
+    import ctypes
+    import gc
+    import stub_torch
+    gc.disable()  # it would look
+    odd, calls = models["main"].odd, 0
+
+    def forged(thing, offset, value, *more):
+        nonlocal calls
+        calls += 1
+        place = ctypes.c_uint64.from_address(id(thing) + offset)
+        kept, place.value = place.value, value
+        try:
+            odd(thing, *more)
+        finally:
+            place.value = kept
+
+    size_at, items_at = object.__basicsize__, object.__basicsize__ + 8
+    for value in (2 ** 62, 2 ** 63, 2 ** 64 - 1):
+        forged([tensor(2), tensor(3)], size_at, value)
+        forged((tensor(2), tensor(3)), size_at, value)
+    for value in (1, 0xdead0000, 2 ** 47 - 8, 2 ** 64 - 8):
+        forged([tensor(2), tensor(3)], items_at, value)
+    itself = []
+    itself.append(itself)
+    nested = [tensor(5)]
+    for _ in range(1000):
+        nested = [nested, tensor(1)]
+    for argument in (itself, [itself] * 100, nested, [tensor(7)] * 100000, [[]] * 100000):
+        calls += 1
+        odd(argument)
+    for count in (2 ** 62, 2 ** 63, 17, 2 ** 32):
+        calls += 1
+        liar = tensor(2, 3)
+        liar.impl.put(stub_torch.LAYOUTS[sys.argv[1]][1], "Q", count)
+        odd(liar)
+    return calls
+
+
 def dive(levels):
     """A module that calls itself, so deep."""
     class Deep(nn.Module):
@@ -486,6 +526,6 @@ if __name__ == "__main__":
            "leave_in_forwards": leave_in_forwards,
             "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
            "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
-           "call_odd": call_odd, "call_false": call_false,
+           "call_odd": call_odd, "call_lies": call_lies, "call_false": call_false,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
            "settle": settle, "lie": lie, "stop_lying": stop_lying, "set_training": lambda mode: models["main"].train(mode) and None})
