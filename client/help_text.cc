@@ -43,6 +43,7 @@ constexpr Example kModulesExamples[] = {
     {"The whole model", "sbumpctl modules --pid 1234"},
     {"The attention of two layers",
      "sbumpctl modules -p 1234 --module 're:top\\.layers\\.(3|4)\\..*attn'"},
+    {"What becomes of it, until Ctrl-C", "sbumpctl modules -p 1234 --watch"},
     {"Every Linear, for scripts", "sbumpctl modules -p 1234 --module type:Linear --format json"},
 };
 

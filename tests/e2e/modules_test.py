@@ -1,9 +1,11 @@
 """The live module tree of a model: what `modules` tells is what the process itself says, on every interpreter."""
 import json
+import signal
 
 from harness import interpreters
 from harness.case import each_interpreter, main, on_any_interpreter
 from harness.child import Child
+from harness.daemon import SBUMPCTL, clean_environment
 from harness.models import ModelCase, told
 
 BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 4, 5, 7, 13
@@ -123,6 +125,51 @@ class SelectionTest(ModelCase):
         self.assertEqual({path: module["static_params"]["number"] for path, module in by_path.items()},
                          {"root": 3, "root.first": 2, "root.first.first": 1, "root.rest.1": 5, "root.by_name.x": 6})
         self.assertEqual(by_path["root.first.first"]["aliases"], ["root.rest.0"])
+
+
+class WatchTest(ModelCase):
+    def test_what_appears_and_vanishes_is_told(self):
+        target = self.model(interpreters.any_supported(), "2.13", 8, 2)
+        target.ask("drop", "main")
+        watch = self.watch(target, "--format", "json")
+        self.assertEqual(self.next_of(watch)["modules"], [])
+        target.ask("make", "main", 8, 2)
+        appeared = self.next_of(watch)["appeared"]
+        self.assert_told_truly(target, {"modules": appeared}, "main")
+        target.ask("set_training", False)
+        changed = self.next_of(watch)["changed"]
+        self.assertEqual({(module["path"], module["training"]) for module in changed},
+                         {(module["path"], False) for module in appeared})
+        target.ask("drop", "main")
+        self.assertEqual([module["path"] for module in self.next_of(watch)["vanished"]],
+                         [module["path"] for module in appeared])
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(), 0, watch.errors)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_until_the_process_ends(self):
+        target = self.model(interpreters.any_supported())
+        watch = self.watch(target)
+        watch.output.wait_for(40, 10)
+        self.assert_ends_well(target)
+        self.assertEqual(watch.wait(), 4, watch.errors)
+
+    def test_bad_arguments(self):
+        target = self.model(interpreters.any_supported())
+        for wrong, word in ((("--interval", "1s"), "--watch"), (("--watch", "--interval", "1ms"), "50ms")):
+            self.assert_refused(self.daemon.ctl("modules", "--pid", target.pid, *wrong), BAD_ARGUMENTS, word)
+
+    def watch(self, target, *arguments):
+        child = Child([SBUMPCTL, "--endpoint", self.daemon.endpoint, "modules", "--pid", str(target.pid), "--watch",
+                       "--interval", "100ms", *arguments], env=clean_environment())
+        self.addCleanup(child.kill)
+        child.told = 0
+        return child
+
+    def next_of(self, child):
+        child.told += 1
+        return json.loads(child.output.wait_for(child.told - 1, 10))
 
 
 class ChangeTest(ModelCase):
