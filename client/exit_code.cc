@@ -51,6 +51,7 @@ ExitCode ExitCodeFor(const absl::Status& status, Subject subject) {
     case absl::StatusCode::kResourceExhausted:
       return ExitCode::kLimit;
     case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
       return ExitCode::kPrecondition;
     default:
       return ExitCode::kError;

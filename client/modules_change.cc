@@ -1,5 +1,6 @@
 #include "client/modules_change.h"
 
+#include <google/protobuf/util/field_comparator.h>
 #include <google/protobuf/util/message_differencer.h>
 
 #include <map>
@@ -18,6 +19,14 @@ ByPath PathsOf(const Modules& modules) {
   ByPath by_path;
   for (const v1::Module& module : modules) by_path.emplace(module.path(), &module);
   return by_path;
+}
+
+bool AreSame(const v1::Module& a, const v1::Module& b) {
+  google::protobuf::util::DefaultFieldComparator values;
+  values.set_treat_nan_as_equal(true);
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.set_field_comparator(&values);
+  return differencer.Compare(a, b);
 }
 
 void AppendLines(char sign, Tone tone, const Modules& modules, const Palette& palette,
@@ -41,7 +50,7 @@ v1::ModulesChange ChangeBetween(const v1::ListModulesReply& before,
     const auto old = then.find(module.path());
     if (old == then.end())
       *change.add_appeared() = module;
-    else if (!google::protobuf::util::MessageDifferencer::Equals(*old->second, module))
+    else if (!AreSame(*old->second, module))
       *change.add_changed() = module;
   }
   return change;

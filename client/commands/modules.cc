@@ -51,12 +51,24 @@ v1::ListModulesRequest RequestOf(const ModulesFlags& flags) {
 // Waits, until a signal comes.
 class Pause {
  public:
-  explicit Pause(Interrupt& interrupt) {
-    interrupt.Watch([this](int) {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-      changed_.notify_all();
+  Pause(Interrupt& interrupt, ControlClient& client) : interrupt_(interrupt) {
+    interrupt.Watch([this, &client](int count) {
+      if (count >= kSignalsToDieAtOnce) _exit(static_cast<int>(ExitCode::kError));
+      {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        changed_.notify_all();
+      }
+      client.CancelAll();
     });
+  }
+  ~Pause() { interrupt_.StopWatching(); }
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+
+  bool IsOver() {
+    const std::lock_guard lock(mutex_);
+    return is_over_;
   }
   // False: there was a signal.
   bool Wait(std::chrono::nanoseconds time) {
@@ -65,6 +77,8 @@ class Pause {
   }
 
  private:
+  static constexpr int kSignalsToDieAtOnce = 3;
+  Interrupt& interrupt_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ = false;  // guarded by mutex_
@@ -86,11 +100,12 @@ ExitCode WatchModules(const CommandContext& context, const ModulesFlags& flags) 
   Interrupt interrupt;
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  Pause pause(interrupt);
+  Pause pause(interrupt, **client);
   v1::ListModulesReply before;
   bool is_first = true;
   do {
     auto now = LookAgain(**client, flags);
+    if (!now.ok() && pause.IsOver()) break;
     if (!now.ok()) return Fail(now.status(), Subject::kProcess);
     if (!*now) continue;
     const v1::ModulesChange change = ChangeBetween(before, **now);
@@ -102,7 +117,6 @@ ExitCode WatchModules(const CommandContext& context, const ModulesFlags& flags) 
     if (const ExitCode code = Print(text); code != ExitCode::kOk) return code;
     before = **std::move(now);
   } while (pause.Wait(interval));
-  interrupt.StopWatching();
   return ExitCode::kOk;
 }
 

@@ -31,9 +31,10 @@ class AttributeReader {
                                               size_t most);
   // The names and their values of a dict, an OrderedDict or another subclass, in its order.
   absl::StatusOr<std::vector<Attribute>> ReadDict(RemoteAddr dict, size_t most);
+  // kDataLoss: the object is none of this type any more, or its last reference is gone.
+  absl::Status CheckAlive(const TypeObject& type, RemoteAddr object) const;
 
  private:
-  absl::Status CheckAlive(const TypeObject& type, RemoteAddr object) const;
   std::vector<Attribute> Named(const std::vector<DictEntry>& entries);
 
   const MemoryReader& memory_;

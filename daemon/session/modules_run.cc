@@ -25,10 +25,22 @@ bool IsTaken(const Module& module, const ModulesSpec& spec) {
 
 namespace {
 
-// A process that is being collected is let go, and stopped again.
+// All shapes are known: a tensor that is being made fits no layout.
+bool KnowsShapes(const ModuleForest& forest) {
+  if (forest.tensors) return true;
+  const auto has_tensors = [](const Module& module) {
+    return !module.parameters.empty() || !module.buffers.empty();
+  };
+  return std::ranges::none_of(forest.trees, [&](const ModuleTree& tree) {
+    return std::ranges::any_of(tree.modules, has_tensors);
+  });
+}
+
+// A process that is being collected, or is changing a dict or making a tensor, is let go, and
+// stopped again.
 absl::StatusOr<ModuleForest> ReadStopped(const WalkTarget& target, ModuleQuery query,
                                          SessionTimes& times) {
-  constexpr int kMostStops = 20;
+  constexpr int kMostStops = 20, kMostInChange = 5;
   query.stopped = true;
   absl::Status last;
   for (int i = 0; i < kMostStops; ++i) {
@@ -40,7 +52,10 @@ absl::StatusOr<ModuleForest> ReadStopped(const WalkTarget& target, ModuleQuery q
         ReadModules(target.memory, target.interpreter, query, MonotonicNs() + target.max_stop_ns);
     stop.Resume();
     NoteStop(stop, times);
-    if (!absl::IsUnavailable(forest.status())) return forest;
+    const bool is_in_change =
+        forest.ok() ? !KnowsShapes(*forest) : absl::IsDataLoss(forest.status());
+    const bool again = absl::IsUnavailable(forest.status()) || (is_in_change && i < kMostInChange);
+    if (!again) return forest;
     last = forest.status();
     turn.Release();
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * (i + 1)));
@@ -65,7 +80,8 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   const uint64_t begin_ns = MonotonicNs();
   absl::StatusOr<ModuleForest> forest =
       ReadModules(memory, interpreter, spec.query, begin_ns + kLongestReadNs);
-  if (absl::IsAborted(forest.status()) && spec.max_stop_ns != 0) {
+  const bool changes = absl::IsAborted(forest.status()) || (forest.ok() && forest->has_changed);
+  if (changes && spec.max_stop_ns != 0) {
     forest = ReadStopped({process, memory, interpreter, spec.max_stop_ns, *environment.walk_turn},
                          spec.query, result.times);
   }
@@ -73,8 +89,6 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   // The process is there; what it runs is not what this is about.
   if (absl::IsNotFound(forest.status()))
     return Annotate(absl::UnimplementedError(forest.status().message()), who);
-  if (absl::IsAborted(forest.status()))
-    return Annotate(absl::FailedPreconditionError(forest.status().message()), who);
   if (!forest.ok()) return Annotate(forest.status(), who);
   result.read_ns = MonotonicNs() - begin_ns;
   result.forest = *std::move(forest);

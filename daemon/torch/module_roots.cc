@@ -16,7 +16,8 @@ absl::StatusOr<std::vector<RemoteAddr>> FindModules(const MemoryReader& memory,
   SB_ASSIGN_OR_RETURN(const GcLists lists, GcLists::Find(memory, interpreter));
   SB_RETURN_IF_ERROR(lists.CheckIdle(memory));
   const auto visit = [&](RemoteAddr object, RemoteAddr type) {
-    if (reader.MakesModules(type) && seen.insert(object.value).second) modules.push_back(object);
+    if (reader.IsLiveModule(object, type) && seen.insert(object.value).second)
+      modules.push_back(object);
     return modules.size() < ModuleReader::kMostModules;
   };
   for (RemoteAddr head : lists.heads())

@@ -56,9 +56,9 @@ bool ModuleReader::IsModule(RemoteAddr object) {
   return type.ok() && (*type)->IsA(root_type_);
 }
 
-bool ModuleReader::MakesModules(RemoteAddr type) {
+bool ModuleReader::IsLiveModule(RemoteAddr object, RemoteAddr type) {
   const absl::StatusOr<const TypeObject*> found = types_.Find(type);
-  return found.ok() && (*found)->IsA(root_type_);
+  return found.ok() && (*found)->IsA(root_type_) && attributes_.CheckAlive(**found, object).ok();
 }
 
 // An attribute that is a module, or a container that holds some.

@@ -70,7 +70,9 @@ class ModuleReader {
         values_(values),
         root_type_(root_type) {}
 
-  bool MakesModules(RemoteAddr type);
+  // Of an object on a list of the garbage collector, with its type: one that is being destroyed
+  // (its last reference is gone) may still be there.
+  bool IsLiveModule(RemoteAddr object, RemoteAddr type);
   bool IsModule(RemoteAddr object);
   // The modules that `object` holds, by name. Those of torch.nn.Module are in its `_modules`; of an
   // object without that, they are the attributes, and the items of lists, tuples and dicts that

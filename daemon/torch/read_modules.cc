@@ -337,6 +337,8 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     return ToForest(std::move(reading), 1);
   }
   std::optional<Reading> before;
+  std::optional<Reading>
+      with_shapes;  // of earlier ones: a tensor that is being made fits no layout
   absl::Status last = absl::UnavailableError("nothing was read");
   for (int reading = 1; reading <= kMostReadings; ++reading) {
     cache.Forget();
@@ -351,6 +353,7 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
     const bool believed = !now->has_doubts || reading > kReadingsWithDoubts;
     if (before == *now && believed)
       return ToForest(*std::move(now), static_cast<uint64_t>(reading));
+    if (before && before->tensors && !now->tensors) with_shapes = std::move(before);
     before = *std::move(now);
   }
   if (!before) {
@@ -358,7 +361,9 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
         StrCat("its objects changed each time that they were read (", last.message(),
                "); try again, or let it be stopped for a moment (--max-stop)"));
   }
+  if (!before->tensors && with_shapes) before = std::move(with_shapes);
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
+  forest.has_changed = true;
   forest.warnings.push_back("the modules changed while they were read: this is one moment of them");
   return forest;
 }

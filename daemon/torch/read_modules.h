@@ -42,6 +42,7 @@ struct ModuleForest {
   std::optional<TensorLayout> tensors;   // the same
   std::vector<RemoteAddr> tensor_types;  // classes of tensors that it uses, and their bases
   uint64_t readings = 0;                 // until two agreed
+  bool has_changed = false;              // none did: this is the last one
 
   size_t modules() const;
 };

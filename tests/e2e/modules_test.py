@@ -196,9 +196,11 @@ class ChangeTest(ModelCase):
                 continue
             self.assertEqual(answer.code, 0, answer)
             reply = json.loads(answer.out)
+            if not stop and "the modules changed while they were read: this is one moment of them" in reply["warnings"]:
+                continue
             still = [told(module) for module in reply["modules"] if module["path"].startswith("top.vision")]
             truth = [module for module in target.ask("truth") if module["path"].startswith("top.vision")]
-            self.assertEqual(still, truth)
+            self.assertEqual(still, truth, reply["warnings"])
         self.assertGreater(target.ask("settle"), 1000)
         self.assert_told_truly(target, self.modules(target))
         self.assert_ends_well(target)

@@ -174,10 +174,12 @@ TEST_P(ModuleTreeTest, ARootThatWasFreed) {
 TEST_P(ModuleTreeTest, WhatMakesAModule) {
   const RemoteAddr derived = torch.Class("app", "Mine");
   const RemoteAddr other = objects.NewClass("app", "Other");
-  EXPECT_TRUE(reader.MakesModules(torch.module_type()));
-  EXPECT_TRUE(reader.MakesModules(derived));
-  EXPECT_FALSE(reader.MakesModules(other));
-  EXPECT_FALSE(reader.MakesModules(RemoteAddr{16}));
+  const RemoteAddr module = torch.NewModule({}), mine = torch.NewModule({.type = derived});
+  EXPECT_TRUE(reader.IsLiveModule(module, torch.module_type()));
+  EXPECT_TRUE(reader.IsLiveModule(mine, derived));
+  EXPECT_FALSE(reader.IsLiveModule(mine, torch.module_type()));
+  EXPECT_FALSE(reader.IsLiveModule(objects.NewInstance(other, {}), other));
+  EXPECT_FALSE(reader.IsLiveModule(module, RemoteAddr{16}));
   EXPECT_TRUE(reader.IsModule(torch.NewModule({.type = derived})));
   EXPECT_FALSE(reader.IsModule(objects.NewInstance(other, {})));
   EXPECT_FALSE(reader.IsModule(derived));
