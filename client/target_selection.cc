@@ -93,6 +93,13 @@ void AddModule(uint64_t longest_ns, const std::string& text, v1::TargetSelection
   if (target->overrides.every) added->set_every(*target->overrides.every);
 }
 
+void AddModuleExclude(const std::string& text, v1::TargetSelection* selection, Mistakes* mistakes) {
+  const absl::StatusOr<ModulePattern> pattern = ModulePattern::Compile(text);
+  if (!pattern.ok())
+    return mistakes->push_back(FlagMistake("--module-exclude", text, pattern.status()));
+  selection->add_module_exclude(pattern->text());
+}
+
 void AddFile(uint64_t longest_ns, const std::string& path, v1::TargetSelection* selection,
              Mistakes* mistakes) {
   const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxTargetFileBytes);
@@ -131,6 +138,10 @@ absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags) 
     AddNative(flags.longest_delay_ns, text, &selection, &mistakes);
   for (const std::string& text : flags.modules)
     AddModule(flags.longest_delay_ns, text, &selection, &mistakes);
+  for (const std::string& text : flags.module_excludes)
+    AddModuleExclude(text, &selection, &mistakes);
+  if (!flags.module_excludes.empty() && flags.modules.empty())
+    mistakes.push_back("--module-exclude subtracts from --module, and there is none");
   selection.set_module_root(flags.module_root);
   if (flags.module_prefix) selection.set_module_prefix(*flags.module_prefix);
   selection.set_paths_only(flags.paths_only);

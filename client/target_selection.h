@@ -22,6 +22,7 @@ struct SelectionFlags {
   bool paths_only = false;
   std::vector<std::string> natives;
   std::vector<std::string> modules;
+  std::vector<std::string> module_excludes;
   std::string module_root;
   std::optional<std::string> module_prefix;
   uint64_t longest_delay_ns = kLongestSleepNs;  // of an override

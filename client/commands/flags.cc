@@ -91,6 +91,9 @@ void AddModuleFlags(CLI::App* app, SelectionFlags* flags) {
               "(`top.layers.3.*`), `re:REGEX` or `type:GLOB`, as `sbumpctl modules` takes it; "
               "repeatable")
       ->type_name("PATTERN");
+  AddRepeated(app, "--module-exclude", &flags->module_excludes,
+              "a pattern that subtracts from --module; repeatable")
+      ->type_name("PATTERN");
   app->add_option("--module-root", flags->module_root,
                   "the class whose instances --module is about (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");

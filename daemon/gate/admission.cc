@@ -123,6 +123,8 @@ void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& re
   for (const ModuleTarget& target : rules.modules->targets)
     add(target.text, rules.DoseOf(target.overrides));
   for (const Pattern& pattern : rules.targets->excludes()) record.exclude.push_back(pattern.text);
+  for (const ModulePattern& pattern : rules.modules->excludes)
+    record.exclude.push_back(StrCat("module ", pattern.text()));
 }
 
 Admission::Admission(Gate& gate, Caller caller, const AttachSpec& spec)

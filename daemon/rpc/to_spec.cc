@@ -128,6 +128,25 @@ absl::StatusOr<std::shared_ptr<const NativeList>> ToNatives(const v1::TargetSele
   return std::make_shared<const NativeList>(std::move(patterns));
 }
 
+namespace {
+
+absl::StatusOr<std::vector<ModulePattern>> ToModulePatterns(
+    std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& texts) {
+  if (texts.size() > kMaxModuleTargets) {
+    return absl::InvalidArgumentError(
+        StrCat(field, ": more than ", kMaxModuleTargets, " patterns"));
+  }
+  std::vector<ModulePattern> patterns;
+  for (const std::string& text : texts) {
+    absl::StatusOr<ModulePattern> pattern = ModulePattern::Compile(text);
+    if (!pattern.ok()) return Annotate(pattern.status(), StrCat(field, " \"", text, "\""));
+    patterns.push_back(*std::move(pattern));
+  }
+  return patterns;
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSelection& selection) {
   if (selection.modules_size() > kMaxModuleTargets)
     return absl::InvalidArgumentError(StrCat("more than ", kMaxModuleTargets, " module targets"));
@@ -140,6 +159,8 @@ absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSele
     SB_ASSIGN_OR_RETURN(ModuleTarget target, ToModuleTarget(message));
     list.targets.push_back(std::move(target));
   }
+  SB_ASSIGN_OR_RETURN(list.excludes,
+                      ToModulePatterns("module_exclude", selection.module_exclude()));
   return std::make_shared<const ModuleList>(std::move(list));
 }
 
@@ -156,6 +177,9 @@ absl::Status TakeSpans(const v1::AttachRequest& request, AttachSpec& spec) {
   spec.spans.emplace();
   SB_ASSIGN_OR_RETURN(spec.spans->skip_types, ToSkipTypes(request.spans().skip_types(),
                                                           request.spans().no_default_skip_types()));
+  spec.spans->shapes = !request.spans().no_shapes();
+  SB_ASSIGN_OR_RETURN(spec.spans->patterns,
+                      ToModulePatterns("spans.modules", request.spans().modules()));
   return absl::OkStatus();
 }
 

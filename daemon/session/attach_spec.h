@@ -56,6 +56,7 @@ using NativeList = std::vector<NativePattern>;
 struct ModuleList {
   ModuleQuery query;
   std::vector<ModuleTarget> targets;
+  std::vector<ModulePattern> excludes;  // subtract
 };
 
 // The patterns and what each of them injects. Immutable.
@@ -87,7 +88,9 @@ inline constexpr uint32_t kLargestMaxProcesses = 256;
 
 // Calls of its modules are told one by one.
 struct SpanOptions {
-  SkipTypes skip_types;  // of which no calls are told
+  SkipTypes skip_types;                 // of which no calls are told
+  bool shapes = true;                   // of the tensors that go in and come out
+  std::vector<ModulePattern> patterns;  // of the targets those that are followed; none: all of them
   std::shared_ptr<SpanHub> hub = std::make_shared<SpanHub>();
 };
 

@@ -168,10 +168,13 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
   std::string first_left_out;
   for (const ModuleTree& tree : next_->forest.trees) {
     for (const Module& module : tree.modules) {
+      const auto takes = [&module](const ModulePattern& pattern) {
+        return pattern.Matches(module.path, module.base_types);
+      };
+      if (std::ranges::any_of(next_->list->excludes, takes)) continue;
       Place place{.object = module.object, .type = module.type};
       for (size_t i = 0; i < next_->list->targets.size(); ++i) {
-        if (next_->list->targets[i].pattern.Matches(module.path, module.base_types))
-          place.targets.push_back(i);
+        if (takes(next_->list->targets[i].pattern)) place.targets.push_back(i);
       }
       if (place.targets.empty()) continue;
       if (module.call != call_) {
@@ -179,6 +182,7 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
         continue;
       }
       place.row = RowOf(module);
+      rows_[place.row].followed = IsFollowed(module);
       next_places_.push_back(std::move(place));
     }
   }
@@ -287,7 +291,11 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
 }
 
 bool ModulePart::IsFollowed(const Module& module) const {
-  return spec_.spans && !spec_.spans->skip_types.Take(module);
+  if (!spec_.spans || spec_.spans->skip_types.Take(module)) return false;
+  const auto takes = [&module](const ModulePattern& pattern) {
+    return pattern.Matches(module.path, module.base_types);
+  };
+  return spec_.spans->patterns.empty() || std::ranges::any_of(spec_.spans->patterns, takes);
 }
 
 sb_module ModulePart::EntryOf(const Module& module, uint32_t slot) const {
@@ -312,7 +320,7 @@ void ModulePart::FollowSpans(Programs& programs) {
     }
   }
   collector_->SetModules(std::move(modules));
-  collector_->SetTensors(next_->forest);
+  if (spec_.spans->shapes) collector_->SetTensors(next_->forest);
 }
 
 void ModulePart::Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
@@ -441,7 +449,7 @@ void ModulePart::AwaitImport(const TargetRules& rules, Programs& programs, LinkK
 void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
                       Journal& journal) {
   if (list_->targets.empty()) return;
-  if (!IsPlaced()) return AwaitImport(rules, programs, keeper, journal);
+  if (!IsPlaced() || links_.empty()) return AwaitImport(rules, programs, keeper, journal);
   if (!looking_.valid()) return LookWhereDue(programs);
   if (looking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   Found found = looking_.get();
@@ -508,7 +516,8 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
     const sb_slot& slot = programs.slot(row.slot);
     snapshot.rows.push_back(row.info);
     snapshot.counters.push_back(CountersOf(slot));
-    if (collector_ != nullptr) snapshot.counters.back().spans = collector_->FiguresOf(row.path);
+    if (collector_ != nullptr && row.followed)
+      snapshot.counters.back().spans = collector_->FiguresOf(row.path);
     for (size_t pattern : row.info->matches) {
       ++snapshot.patterns[pattern].rows;
       snapshot.patterns[pattern].calls += snapshot.counters.back().calls;

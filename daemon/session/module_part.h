@@ -78,6 +78,7 @@ class ModulePart {
     std::shared_ptr<const RowInfo> info;
     uint32_t slot = 0;
     bool in_force = false;
+    bool followed = false;  // its calls are told as spans
   };
   // A module that is a target now.
   struct Place {

@@ -56,6 +56,20 @@ TEST_F(TargetSelection, TellsEveryMistakeAtOnce) {
   EXPECT_THAT(text, HasSubstr("--exclude \"no\": "));
 }
 
+TEST_F(TargetSelection, ModulesAndThoseThatAreSubtracted) {
+  SelectionFlags flags;
+  flags.modules = {"top.*"};
+  flags.module_excludes = {"type:Dropout", "re:top\\.a"};
+  const auto selection = BuildSelection(flags);
+  ASSERT_TRUE(selection.ok()) << selection.status();
+  ASSERT_EQ(selection->module_exclude_size(), 2);
+  EXPECT_EQ(selection->module_exclude(1), "re:top\\.a");
+  flags.module_excludes = {"re:("};
+  EXPECT_THAT(Mistakes(flags), HasSubstr("--module-exclude \"re:(\": "));
+  flags = {.natives = {"libc.so.6:write"}, .module_excludes = {"top"}};
+  EXPECT_THAT(Mistakes(flags), HasSubstr("there is none"));
+}
+
 TEST_F(TargetSelection, NativeTargetsBesideOrAlone) {
   SelectionFlags flags;
   flags.natives = {"libc.so.6:write @delay=3us", " libx.so+0x0A @every=2"};

@@ -45,6 +45,26 @@ class CountTest(ModelCase):
         self.assertEqual([(pattern["targets"], pattern["calls"]) for pattern in last["patterns"]], [(1, 20), (10, 180)])  # of the rows that each owns
         self.assert_ends_well(target)
 
+    def test_modules_that_are_subtracted(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top*", "--module-exclude", "type:Linear", "--module-exclude",
+                              r"re:top\.layers\.[01]")
+        target.ask("forwards", "main", 3)
+        answer = self.daemon.ctl("update", session.id, "--module", "top*", "--module-exclude", "top.*")
+        self.assertEqual(answer.code, 0, answer)
+        target.ask("forwards", "main", 4)
+        found = rows(self.finish(session, target))
+        self.assertEqual({path: row["calls"] for path, row in found.items() if row["calls"]},
+                         {"top": 7, "top.embed": 3, "top.layers.2": 3, "top.layers.2.act": 3, "top.layers.2.attn": 3,
+                          "top.layers.2.drop": 3, "top.layers.2.norm": 3, "top.layers.2.skip": 3})
+        self.assert_ends_well(target)
+
+    def test_a_subtraction_from_nothing(self):
+        target = self.model()
+        answer = self.daemon.ctl("attach", "--pid", target.pid, "--target", "*:step", "--module-exclude", "top")
+        self.assert_refused(answer, BAD_TARGETS, "--module-exclude subtracts from --module")
+        self.assert_ends_well(target)
+
     @each_mechanism
     def test_beside_python_and_native_functions(self, python):
         target = self.model(python)

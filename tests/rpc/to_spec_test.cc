@@ -84,6 +84,7 @@ TEST(ToSpecTest, Modules) {
   v1::ModuleTarget& other = *selection.add_modules();
   other.set_pattern("type:Linear @delay=20us");
   other.set_delay_ns(7);
+  selection.add_module_exclude("top.layers.3.drop*");
   selection.set_module_root("app.Stage");
   selection.set_module_prefix("");
   const auto spec = ToSpec(request);
@@ -92,10 +93,14 @@ TEST(ToSpecTest, Modules) {
   ASSERT_EQ(modules.targets.size(), 2u);
   EXPECT_EQ(spec->rules.DoseOf(modules.targets[0].overrides).delay_ns, 20'000u);
   EXPECT_EQ(spec->rules.DoseOf(modules.targets[1].overrides).delay_ns, 7u);
+  ASSERT_EQ(modules.excludes.size(), 1u);
+  EXPECT_EQ(modules.excludes[0].text(), "top.layers.3.drop*");
   EXPECT_EQ(modules.query.root_type, "app.Stage");
   EXPECT_EQ(modules.query.prefix, "");
   EXPECT_FALSE(spec->rules.TakesPython());
   ExpectRefused([](auto& r) { r.mutable_selection()->add_modules()->set_pattern("re:("); }, "re:(");
+  ExpectRefused([](auto& r) { r.mutable_selection()->add_module_exclude("re:("); },
+                "module_exclude");
   ExpectRefused(
       [](auto& r) {
         v1::ModuleTarget& target = *r.mutable_selection()->add_modules();
