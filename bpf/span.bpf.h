@@ -14,7 +14,7 @@
 #include "bpf/thread_state.bpf.h"
 
 struct sb_span_layout span_layout = {};
-__u64 spans_lost = 0; /* events that found no room */
+__u64 spans_lost = 0; /* calls whose begin found no room; an end that finds none leaves it open */
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -56,6 +56,7 @@ struct {
  */
 #define OB_SIZE 16
 #define TP_FLAGS 168
+#define STR_HASH 24 /* PyASCIIObject.hash: of a dict's key always computed */
 #define FLAG_LIST_SUBCLASS (1ul << 25)
 #define FLAG_TUPLE_SUBCLASS (1ul << 26)
 /* int, bytes, str, dict, exceptions, types */
@@ -156,7 +157,7 @@ static __always_inline bool read_dims(struct sb_span_event* event, __u64 object,
 static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
   __u32 number = event->tensors;
   __u32 first = event->dims;
-  __u32 dims;
+  __u32 dims, hash;
 
   if (number >= SB_SPAN_TENSORS || first > SB_SPAN_DIMS - SB_TENSOR_DIMS ||
       !read_dims(event, object, first, &dims)) {
@@ -165,7 +166,8 @@ static __always_inline void add_tensor(struct sb_span_event* event, __u64 object
   }
   event->tensor[number].key = key;
   event->tensor[number].dims = dims;
-  event->tensor[number].pad = 0;
+  event->tensor[number].key_hash = 0;
+  if (key && read_user(&hash, sizeof(hash), key + STR_HASH)) event->tensor[number].key_hash = hash;
   event->tensors = number + 1;
   event->dims = first + dims;
 }
@@ -175,7 +177,10 @@ static __always_inline __u8 kind_of(struct sb_span_event* event, __u64 type) {
   __u64 flags;
 
   if (known) return *known;
-  if (!read_user(&flags, sizeof(flags), type + TP_FLAGS)) return SB_VALUE_OTHER;
+  if (!read_user(&flags, sizeof(flags), type + TP_FLAGS)) {
+    event->flags |= SB_SPAN_PARTIAL;
+    return SB_VALUE_OTHER;
+  }
   if (flags & FLAG_TUPLE_SUBCLASS) return SB_VALUE_TUPLE;
   if (flags & FLAG_LIST_SUBCLASS) return SB_VALUE_LIST;
   if (flags & FLAGS_OTHER_SUBCLASS) return SB_VALUE_OTHER;
@@ -268,10 +273,7 @@ static __always_inline struct sb_span_event* new_span_event(__u64 object,
                                                             __u32 kind) {
   struct sb_span_event* event = bpf_ringbuf_reserve(&spans, sizeof(*event), 0);
 
-  if (!event) {
-    __sync_fetch_and_add(&spans_lost, 1);
-    return NULL;
-  }
+  if (!event) return NULL;
   event->object = object;
   event->stack = key->stack;
   event->caller = key->caller;
@@ -288,7 +290,8 @@ static __always_inline struct sb_span_event* new_span_event(__u64 object,
 
 /* The daemon looks now and then. */
 static __always_inline void send_span_event(struct sb_span_event* event) {
-  bpf_ringbuf_submit(event, bpf_ringbuf_query(&spans, BPF_RB_AVAIL_DATA) < SB_SPAN_BYTES / 4
+  bpf_ringbuf_submit(event, bpf_ringbuf_query(&spans, BPF_RB_AVAIL_DATA) <
+                                    bpf_ringbuf_query(&spans, BPF_RB_RING_SIZE) / 4
                                 ? BPF_RB_NO_WAKEUP
                                 : 0);
 }
@@ -301,12 +304,19 @@ static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 
   __u64 kwargs = LOAD_FIELD(ctx, rdx);
   struct sb_span_event* event;
 
-  if (bpf_map_update_elem(&open_calls, &key, &object, BPF_ANY) != 0) {
+  /* One that has the same key has not been seen to end. Which of both will end cannot be told. */
+  if (bpf_map_update_elem(&open_calls, &key, &object, BPF_NOEXIST) != 0) {
+    bpf_map_delete_elem(&open_calls, &key);
     __sync_fetch_and_add(&spans_lost, 1);
     return;
   }
   event = new_span_event(object, &key, SB_SPAN_BEGIN);
-  if (!event) return;
+  if (!event) {
+    /* An end is told only of a call whose begin was: it closes what had its place before. */
+    bpf_map_delete_elem(&open_calls, &key);
+    __sync_fetch_and_add(&spans_lost, 1);
+    return;
+  }
   event->delay_ns = delay_ns;
   if (span_layout.knows_tensors) {
     if (kwargs) push_dict(event, kwargs);

@@ -26,7 +26,7 @@ enum sb_span_event_kind {
 struct sb_span_tensor {
   __u64 key; /* address of the keyword's str; 0: a positional argument, or a result */
   __u32 dims;
-  __u32 pad;
+  __u32 key_hash; /* the low half of the str's hash: whether it is still there when it is read */
 };
 
 /* A sequence that is being looked through. */
@@ -104,6 +104,7 @@ static inline __u64 sb_caller(__u64 so_far, __u64 value) {
 
 /* Calls that have begun and not ended, of all threads. */
 #define SB_OPEN_CALLS 16384
-#define SB_SPAN_BYTES (8 << 20) /* of the ring buffer */
+#define SB_SPAN_BYTES (8 << 20)     /* of the ring buffer */
+#define SB_FEW_SPAN_BYTES (1 << 20) /* the same where a session is on several processes */
 
 #endif /* SBUMP_BPF_SHARED_SPAN_H_ */

@@ -1,5 +1,7 @@
 #include "client/commands/spans_output.h"
 
+#include <utility>
+
 #include "client/human_units.h"
 #include "daemon/base/str_cat.h"
 
@@ -7,14 +9,15 @@ namespace sbump {
 
 void SpansOutput::Show(const v1::SessionUpdate& update, const SessionModel& model) {
   Learn(update);
-  // They wait in the daemon until it is known which modules there are.
-  if (paths_.empty() || reading_.joinable()) return;
+  if (reading_.joinable() || model.head().session_id().empty()) return;
   session_id_ = model.head().session_id();
   reading_ = std::thread([this] { Read(); });
 }
 
 void SpansOutput::Finish(const SessionModel&) {
   Join();
+  for (const SpanNode& tree : std::exchange(held_, {})) Take(tree);
+  if (detaching_.joinable()) detaching_.join();
   writer_->Finish(lost_);
   if (lost_ != 0)
     Notice(StrCat("of ", HumanCount(lost_), lost_ == 1 ? " call" : " calls",
@@ -29,7 +32,12 @@ void SpansOutput::Join() {
 void SpansOutput::Learn(const v1::SessionUpdate& update) {
   const std::lock_guard lock(mutex_);
   for (const v1::TargetStats& target : update.targets())
-    if (!target.module_type().empty()) paths_.insert(target.qualname());
+    if (target.has_spans()) paths_.insert(target.qualname());
+}
+
+bool SpansOutput::KnowsPaths() {
+  const std::lock_guard lock(mutex_);
+  return !paths_.empty();
 }
 
 // No module that is looked at holds it.
@@ -44,12 +52,19 @@ bool SpansOutput::IsForward(const SpanNode& tree) {
 }
 
 void SpansOutput::Take(const SpanNode& tree) {
-  const bool is_forward = IsForward(tree);
   if (most_forwards_ == 0) return writer_->Write(tree);
   // Parts of one that had begun before: not counted, and not told.
-  if (!is_forward || forwards_ == most_forwards_) return;
+  if (forwards_ == most_forwards_ || !IsForward(tree)) return;
   writer_->Write(tree);
   if (++forwards_ == most_forwards_) detaching_ = std::thread([this] { Detach(); });
+}
+
+void SpansOutput::TakeOrHold(SpanNode tree) {
+  constexpr size_t kMostHeld = 1'000;
+  if (most_forwards_ != 0 && !KnowsPaths() && held_.size() < kMostHeld)
+    return held_.push_back(std::move(tree));
+  for (const SpanNode& one : std::exchange(held_, {})) Take(one);
+  Take(tree);
 }
 
 void SpansOutput::Detach() {
@@ -61,7 +76,7 @@ void SpansOutput::Detach() {
 }
 
 void SpansOutput::Read() {
-  SpanTrees trees([this](const SpanNode& tree) { Take(tree); });
+  SpanTrees trees([this](SpanNode tree) { TakeOrHold(std::move(tree)); });
   v1::WatchSpansRequest request;
   request.set_session_id(session_id_);
   const std::unique_ptr<SpanReader> reader = client_->WatchSpans(request);

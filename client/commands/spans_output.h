@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client/channel.h"
 #include "client/session_output.h"
@@ -30,9 +31,11 @@ class SpansOutput : public SessionOutput {
 
  private:
   void Join();
+  bool KnowsPaths();
   void Learn(const v1::SessionUpdate& update);
   bool IsForward(const SpanNode& tree);
   void Take(const SpanNode& tree);
+  void TakeOrHold(SpanNode tree);
   void Detach();
   void Read();
 
@@ -46,6 +49,7 @@ class SpansOutput : public SessionOutput {
   std::set<std::string> paths_;  // guarded by mutex_: of the modules that are looked at
 
   // The reading thread's, until it has ended.
+  std::vector<SpanNode> held_;  // until it is known which modules there are
   uint64_t forwards_ = 0;
   uint64_t lost_ = 0;
   absl::Status status_;

@@ -18,11 +18,12 @@ struct SpanNode {
   v1::SpanModule module;
   std::vector<SpanNode> children;  // in the order of their begins
   size_t height = 1;               // levels, this one among them
+  size_t spans = 1;                // of all levels
 };
 
 class SpanTrees {
  public:
-  // Of one thread without an outermost end: more are told as they are, without their parents.
+  // Spans of one thread without an outermost end: more are told as they are, without their parents.
   static constexpr size_t kMostPending = 100'000;
   // Levels of a tree; what would make more is told by itself.
   static constexpr size_t kMostLevels = 2'000;
@@ -39,7 +40,11 @@ class SpanTrees {
   void TellApart(std::vector<SpanNode> trees);
 
   OnTree on_tree_;
-  std::map<std::pair<int32_t, uint32_t>, std::vector<SpanNode>> pending_;  // by pid and thread
+  struct Pending {
+    std::vector<SpanNode> nodes;
+    size_t spans = 0;  // of all of them
+  };
+  std::map<std::pair<int32_t, uint32_t>, Pending> pending_;  // by pid and thread
 };
 
 // All of a tree, parents before children.

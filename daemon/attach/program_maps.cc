@@ -106,10 +106,16 @@ void Programs::SetValueType(RemoteAddr type, sb_value_kind kind) {
 
 int Programs::span_fd() const { return ring_buffer__epoll_fd(impl_->span_ring); }
 
-void Programs::ConsumeSpans(const std::function<void(const sb_span_event&)>& on_event) {
-  impl_->on_span = on_event;
+bool Programs::ConsumeSpans(size_t most,
+                            const std::function<void(const sb_span_event&)>& on_event) {
+  size_t count = 0;
+  impl_->on_span = [&](const sb_span_event& event) {
+    on_event(event);
+    impl_->takes_no_more = ++count == most;
+  };
   ring_buffer__consume(impl_->span_ring);
   impl_->on_span = nullptr;
+  return std::exchange(impl_->takes_no_more, false);
 }
 
 uint64_t Programs::spans_lost() const {

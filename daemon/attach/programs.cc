@@ -179,7 +179,7 @@ absl::StatusOr<ring_buffer*> Programs::Impl::OpenRing(const bpf_map* map) {
   const auto on_sample = [](void* context, void* data, size_t size) {
     if (size >= sizeof(Sample))
       (static_cast<Impl*>(context)->*handler)(*static_cast<const Sample*>(data));
-    return 0;
+    return static_cast<Impl*>(context)->takes_no_more ? -ECANCELED : 0;
   };
   ring_buffer* opened = ring_buffer__new(bpf_map__fd(map), on_sample, this, nullptr);
   if (opened == nullptr) return ErrnoStatus(errno, "opening a ring buffer");
@@ -221,7 +221,10 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   impl->skeleton->rodata->config = config;
   impl->skeleton->rodata->config.event_bytes = set.one_of_several ? kFewEventBytes : kEventBytes;
   bpf_map__set_max_entries(impl->skeleton->maps.events, impl->skeleton->rodata->config.event_bytes);
-  if (set.one_of_several) bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
+  if (set.one_of_several) {
+    bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
+    bpf_map__set_max_entries(impl->skeleton->maps.spans, SB_FEW_SPAN_BYTES);
+  }
   // The kernel makes room for tables at once.
   for (bpf_map* map : {impl->skeleton->maps.modules, impl->skeleton->maps.module_types})
     bpf_map__set_autocreate(map, set.modules);

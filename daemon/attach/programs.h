@@ -128,7 +128,8 @@ class Programs {
   void SetValueType(RemoteAddr type, sb_value_kind kind);
   // Readable when many events wait. Consumed on one thread, which may be another than the rest's.
   int span_fd() const;
-  void ConsumeSpans(const std::function<void(const sb_span_event&)>& on_event);
+  // At most so many; true: there may be more.
+  bool ConsumeSpans(size_t most, const std::function<void(const sb_span_event&)>& on_event);
   uint64_t spans_lost() const;  // events for which there was no room
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);

@@ -32,6 +32,7 @@ struct Programs::Impl {
   std::function<void(const sb_sleep_request&)> on_sleep_request;
   ring_buffer* span_ring = nullptr;  // with set.spans
   std::function<void(const sb_span_event&)> on_span;
+  bool takes_no_more = false;  // of what is in a ring now
 
   ~Impl();
   bpf_program* Find(ProgramKind kind) const;

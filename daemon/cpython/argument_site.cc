@@ -51,6 +51,12 @@ absl::StatusOr<CallSites> FindCallSites(const ElfFile& elf, uint64_t function_va
   }
   SB_ASSIGN_OR_RETURN(sites.ends, FindReturnSites(elf, function_vaddr));
   sites.saved = FindSavedRegisters(elf, function_vaddr);
+  constexpr std::ptrdiff_t kFewestSaved = 3;
+  if (std::ranges::count_if(sites.saved, [](uint8_t at) { return at != 0; }) < kFewestSaved) {
+    return absl::UnimplementedError(
+        StrCat(elf.name(), ": the function at 0x", absl::Hex(function_vaddr),
+               " saves too few registers first: its callers could not be told apart"));
+  }
   return sites;
 }
 

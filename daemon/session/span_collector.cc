@@ -20,6 +20,11 @@ constexpr int kLookEveryMs = 10;
 constexpr uint64_t kLookForGreenletsNs = 1'000'000'000;
 constexpr size_t kMostNames = 10'000;
 constexpr size_t kLongestName = 256;
+constexpr char kUnknownName[] = "?";
+constexpr int32_t kStrHash = 24;  // PyASCIIObject.hash
+constexpr size_t kMostAtOnce = 5'000;
+constexpr int kMostRounds = 100;  // the ring holds less
+constexpr uint64_t kPublishNs = 20'000'000;
 
 // The interpreter's own offsets: Layout has those of each version.
 void FillLayout(const Layout& layout, sb_span_layout& span) {
@@ -46,7 +51,7 @@ SpanCollector::SpanCollector(const TargetProcess& process, const MemoryReader& m
       hub_(std::move(hub)),
       modules_(std::make_shared<const Modules>()),
       types_(memory, interpreter),
-      assembler_([this](uint64_t key) { return NameOf(key); }) {
+      assembler_([this](const sb_span_tensor& tensor) { return NameOf(tensor); }) {
   FillLayout(interpreter.layout(), programs.span_layout());
   static_assert(std::tuple_size_v<SavedRegisters> == SB_SAVED_REGISTERS &&
                 kSaveSlots == SB_SAVE_SLOTS);
@@ -88,8 +93,8 @@ void SpanCollector::SetTensors(const ModuleForest& forest) {
 
 SpanFigures SpanCollector::FiguresOf(const std::string& path) const {
   std::lock_guard lock(mutex_);
-  const auto times = times_.find(path);
-  return times == times_.end() ? SpanFigures() : times->second.Figures();
+  const auto figures = figures_.find(path);
+  return figures == figures_.end() ? SpanFigures() : figures->second;
 }
 
 void SpanCollector::Stop() {
@@ -110,26 +115,42 @@ void SpanCollector::Run() {
     poll(&ring, 1, kLookEveryMs);
     if (MonotonicNs() >= next_look_ns_) LookForGreenlets();
     Consume();
+    if (MonotonicNs() >= next_publish_ns_) Publish();
   }
-  Consume();
+  // What there is now: a process that runs on adds no more, since the probes are gone.
+  for (int i = 0; i < kMostRounds && Consume(); ++i) continue;
+  Publish();
 }
 
-void SpanCollector::Consume() {
+bool SpanCollector::Consume() {
   {
     std::lock_guard lock(mutex_);
     current_ = modules_;
   }
-  programs_.ConsumeSpans([this](const sb_span_event& event) { OnEvent(event); });
+  const bool more =
+      programs_.ConsumeSpans(kMostAtOnce, [this](const sb_span_event& event) { OnEvent(event); });
   Count();
   hub_->Add(std::exchange(spans_, {}));
-  const uint64_t lost = programs_.spans_lost() + assembler_.unpaired() + unknown_;
+  const uint64_t lost = programs_.spans_lost() + assembler_.unpaired();
   hub_->NoteLost(lost - std::exchange(lost_before_, lost));
+  return more;
 }
 
 void SpanCollector::Count() {
-  std::lock_guard lock(mutex_);
-  for (const Span& span : spans_)
+  for (const Span& span : spans_) {
     times_[span.module->path].Add(span.end_ns - span.begin_ns, span.self_ns, span.raised);
+    counted_.insert(span.module->path);
+  }
+}
+
+// The thread that asks for figures must not wait for this one.
+void SpanCollector::Publish() {
+  next_publish_ns_ = MonotonicNs() + kPublishNs;
+  std::vector<std::pair<std::string, SpanFigures>> fresh;
+  for (const std::string& path : std::exchange(counted_, {}))
+    fresh.emplace_back(path, times_.at(path).Figures());
+  std::lock_guard lock(mutex_);
+  for (auto& [path, figures] : fresh) figures_.insert_or_assign(std::move(path), figures);
 }
 
 void SpanCollector::OnEvent(const sb_span_event& event) {
@@ -141,11 +162,9 @@ void SpanCollector::OnEvent(const sb_span_event& event) {
     spans_.push_back(*std::move(span));
     return;
   }
+  // Of one that is not known any more the end is counted.
   const auto module = current_->find(event.object);
-  if (module == current_->end())
-    ++unknown_;
-  else
-    assembler_.Begin(event, module->second, lacks_tensors);
+  if (module != current_->end()) assembler_.Begin(event, module->second, lacks_tensors);
 }
 
 // What it is from now on: of the call that met it first its tensors are missing.
@@ -159,20 +178,27 @@ bool SpanCollector::Classify(RemoteAddr type) {
 // Programs that have the module loaded may switch.
 void SpanCollector::LookForGreenlets() {
   next_look_ns_ = MonotonicNs() + kLookForGreenletsNs;
-  static const absl::StatusOr<Glob> file = Glob::Compile("*/_greenlet*");
-  if (!file.ok()) return;
-  const absl::StatusOr<bool> mapped =
-      IsMapped(process_, NativePattern{.text = "*/_greenlet*", .path = *file});
-  if (mapped.ok() && *mapped) assembler_.ThreadsSwitchStacks();
+  for (const char* name : {"*/_greenlet*", "*/greenlet.*so"}) {  // from greenlet 1.0 on; before
+    const absl::StatusOr<Glob> file = Glob::Compile(name);
+    if (!file.ok()) continue;
+    const absl::StatusOr<bool> mapped =
+        IsMapped(process_, NativePattern{.text = name, .path = *file});
+    if (mapped.ok() && *mapped) assembler_.ThreadsSwitchStacks();
+  }
 }
 
-std::string SpanCollector::NameOf(uint64_t key) {
+// The str may be gone, and another one be in its place.
+std::string SpanCollector::NameOf(const sb_span_tensor& tensor) {
+  const std::pair key(tensor.key, tensor.key_hash);
   const auto known = names_.find(key);
   if (known != names_.end()) return known->second;
   if (names_.size() >= kMostNames) names_.clear();
-  absl::StatusOr<std::string> name = ReadUnicode(memory_, interpreter_.layout(), RemoteAddr{key});
-  std::string text = name.ok() && name->size() <= kLongestName ? *std::move(name) : "?";
-  return names_.emplace(key, std::move(text)).first->second;
+  const RemoteAddr str{tensor.key};
+  absl::StatusOr<std::string> name = ReadUnicode(memory_, interpreter_.layout(), str);
+  const absl::StatusOr<uint32_t> hash = memory_.ReadValue<uint32_t>(str + kStrHash);
+  if (!name.ok() || !hash.ok() || *hash != tensor.key_hash || name->size() > kLongestName)
+    return kUnknownName;
+  return names_.emplace(key, *std::move(name)).first->second;
 }
 
 }  // namespace sbump

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -41,7 +43,7 @@ class SpanCollector {
   void SetModules(Modules modules);
   // Where the process's tensors have their shape.
   void SetTensors(const ModuleForest& forest);
-  // Of the calls of a path so far. From any thread.
+  // Of the calls of a path, as they were some ms ago, or at the end. From any thread.
   SpanFigures FiguresOf(const std::string& path) const;
   // Takes what there is, and ends. The probes should be gone.
   void Stop();
@@ -49,13 +51,14 @@ class SpanCollector {
  private:
   void IntroduceTypes();
   void Run();
-  void Consume();
+  bool Consume();  // true: there may be more
   void Count();
+  void Publish();
   void OnEvent(const sb_span_event& event);
   // True: instances of it are tensors.
   bool Classify(RemoteAddr type);
   void LookForGreenlets();
-  std::string NameOf(uint64_t key);
+  std::string NameOf(const sb_span_tensor& tensor);
 
   const TargetProcess& process_;
   const MemoryReader& memory_;
@@ -64,17 +67,19 @@ class SpanCollector {
   const std::shared_ptr<SpanHub> hub_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const Modules> modules_;            // guarded by mutex_
-  std::unordered_map<std::string, CallTimes> times_;  // guarded by mutex_; by path
+  std::shared_ptr<const Modules> modules_;                // guarded by mutex_
+  std::unordered_map<std::string, SpanFigures> figures_;  // guarded by mutex_; by path
 
   // The thread's own.
   std::shared_ptr<const Modules> current_;
   Types types_;
   SpanAssembler assembler_;
-  std::unordered_map<uint64_t, std::string> names_;  // of keyword arguments
+  std::map<std::pair<uint64_t, uint32_t>, std::string> names_;  // of keywords: by address and hash
+  std::unordered_map<std::string, CallTimes> times_;            // by path
+  std::set<std::string> counted_;                               // since figures_ were made
+  uint64_t next_publish_ns_ = 0;
   std::vector<Span> spans_;
   uint64_t lost_before_ = 0;
-  uint64_t unknown_ = 0;  // begins of modules that are not known any more
   uint64_t next_look_ns_ = 0;
 
   std::atomic<bool> stops_ = false;

@@ -12,7 +12,7 @@ std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) con
   for (size_t i = 0; i < count; ++i) {
     const sb_span_tensor& tensor = event.tensor[i];
     if (tensor.dims > SB_SPAN_DIMS - first) break;
-    tensors.push_back({.key = tensor.key == 0 ? "" : name_of_(tensor.key),
+    tensors.push_back({.key = tensor.key == 0 ? "" : name_of_(tensor),
                        .dims = {event.dim + first, event.dim + first + tensor.dims}});
     first += tensor.dims;
   }
@@ -34,10 +34,7 @@ void SpanAssembler::Begin(const sb_span_event& event, std::shared_ptr<const Span
   }
   Thread& thread = threads_[event.tid];
   DropDead(thread, event);
-  if (thread.size() >= kDeepest) {
-    ++unpaired_;
-    return;
-  }
+  if (thread.size() >= kDeepest) return;  // its end is counted
   const auto at =
       std::ranges::find_if(thread, [&](const Open& open) { return open.stack < event.stack; });
   Open open{.stack = event.stack, .caller = event.caller, .object = event.object};

@@ -19,8 +19,8 @@ class SpanAssembler {
   static constexpr size_t kMostThreads = 4096;
   static constexpr size_t kDeepest = 1024;  // calls of a thread that are open at once
 
-  // The name of a keyword argument, by the address of its str.
-  using NameOf = std::function<std::string(uint64_t key)>;
+  // The name of a keyword argument.
+  using NameOf = std::function<std::string(const sb_span_tensor& tensor)>;
   explicit SpanAssembler(NameOf name_of) : name_of_(std::move(name_of)) {}
 
   // From now on its threads may switch stacks (greenlets): a call further up the stack may go on

@@ -28,7 +28,8 @@ void AddTensor(sb_span_event& event, std::vector<int64_t> dims, uint64_t key = 0
 
 class AssemblerTest : public testing::Test {
  protected:
-  SpanAssembler assembler{[](uint64_t key) { return "key" + std::to_string(key); }};
+  SpanAssembler assembler{
+      [](const sb_span_tensor& tensor) { return "key" + std::to_string(tensor.key); }};
 
   void Begin(uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
     assembler.Begin(Event(stack, at_ns, tid), kModule);
@@ -171,6 +172,7 @@ TEST_F(AssemblerTest, ACallFromWhereOneHasNotEndedHasTakenItsPlace) {
 
 TEST_F(AssemblerTest, AThreadThatCallsEverDeeper) {
   for (uint64_t i = 0; i < SpanAssembler::kDeepest + 10; ++i) Begin(1'000'000 - i, i);
+  for (uint64_t i = SpanAssembler::kDeepest + 10; i-- > 0;) End(1'000'000 - i, 10'000);
   EXPECT_EQ(assembler.unpaired(), 10u);
 }
 
