@@ -54,6 +54,16 @@ constexpr Example kSpansExamples[] = {
      "sbumpctl spans -p 1234 --module '*.attn' --forwards 5 --format jsonl"},
 };
 
+constexpr Example kScheduleExamples[] = {
+    {"The nodes of a model", "sbumpctl schedule list --pid 1234"},
+    {"All query and key projections, as (parent, node)",
+     "sbumpctl schedule find '(q|k)_proj$' -p 1234"},
+    {"What a file says, for half a minute",
+     "sbumpctl schedule apply slow.yaml -p 1234 --duration 30s"},
+    {"What sessions do at the process now, as such a file",
+     "sbumpctl schedule list -p 1234 --format yaml"},
+};
+
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
@@ -136,6 +146,17 @@ constexpr CommandText kTexts[] = {
      "A forward is an outermost call of the topmost module that --module takes (default: of all "
      "modules, so the model itself).",
      kSpansExamples},
+    {"schedule", "see a model as a schedule: what is done at each of its modules",
+     "A schedule is the tree of a model's modules with what sbump does at each. The nodes are "
+     "named "
+     "as slapo.schedule names them: lists of modules are no nodes of their own (`layers.0`), and "
+     "what is within a module of torch.nn is left out. The program itself is never changed.\n"
+     "\n"
+     "A file for `apply` is YAML or JSON: `version: 1`, and below `schedule` entries of a `module` "
+     "(a pattern as of `attach --module`) and primitives. `list --format yaml` writes what "
+     "sessions "
+     "do at the process now as such a file. docs/modules.md has the format.",
+     kScheduleExamples},
     {"list", "list the sessions of this daemon", "", kListExamples},
     {"watch", "show a running session; never keeps it alive",
      "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "

@@ -1,9 +1,8 @@
 #include <string>
 #include <utility>
 
+#include "client/commands/attach_session.h"
 #include "client/commands/command.h"
-#include "client/commands/session_stream.h"
-#include "client/commands/spans_output.h"
 #include "client/env_defaults.h"
 #include "client/limits.h"
 #include "client/spans/span_format.h"
@@ -32,10 +31,7 @@ struct AttachFlags {
   std::optional<uint64_t> interval_ns;
   std::optional<uint64_t> ttl_ns;
   std::optional<uint64_t> max_stop_ns;
-  bool keep = false;
-  std::string spans_file;
-  bool json = false;
-  std::string output;
+  AttachOutput shown;
 
   bool Sleeps() const { return mode == "sleep"; }
   bool HasSelector() const {
@@ -71,17 +67,17 @@ absl::Status Check(const AttachFlags& flags) {
         "nothing to slow: name a targets file with --targets, a pattern with --target, a native "
         "function with --native, or modules of a model with --module");
   }
-  if (!flags.spans_file.empty() && flags.selection.modules.empty()) {
+  if (!flags.shown.spans_file.empty() && flags.selection.modules.empty()) {
     return absl::InvalidArgumentError(
         "--spans: calls of modules are followed, and none are named: give --module");
   }
-  if (!flags.spans_file.empty() && flags.keep) {
+  if (!flags.shown.spans_file.empty() && flags.shown.keep) {
     return absl::InvalidArgumentError(
         "--spans: nobody would read them once this command has ended: not with --keep");
   }
-  if (!flags.spans_file.empty() && SpanFormatOf(flags.spans_file).empty()) {
+  if (!flags.shown.spans_file.empty() && SpanFormatOf(flags.shown.spans_file).empty()) {
     return absl::InvalidArgumentError(
-        StrCat("--spans ", flags.spans_file,
+        StrCat("--spans ", flags.shown.spans_file,
                ": the ending says the form: .json (for Perfetto and chrome://tracing), .jsonl, "
                ".folded or .pb"));
   }
@@ -119,73 +115,11 @@ v1::AttachRequest MakeRequest(const AttachFlags& flags, v1::TargetSelection sele
   request.set_duration_ns(flags.duration_ns.value_or(0));
   request.set_interval_ns(flags.interval_ns.value_or(0));
   request.set_max_stop_ns(flags.max_stop_ns.value_or(0));
-  request.set_keep(flags.keep);
+  request.set_keep(flags.shown.keep);
   request.set_ttl_ns(flags.ttl_ns.value_or(0));
-  if (!flags.spans_file.empty()) request.mutable_spans();
+  if (!flags.shown.spans_file.empty()) request.mutable_spans();
   request.set_client_name(ClientName());
   return request;
-}
-
-// Writes the spans beside what another output shows.
-class WithSpans : public SessionOutput {
- public:
-  WithSpans(std::unique_ptr<SessionOutput> output, ControlClient* client, OutputFile file,
-            std::string_view format)
-      : output_(std::move(output)),
-        file_(std::move(file)),
-        writer_(MakeSpanWriter(format, &file_)),
-        spans_(client, writer_.get(), 0) {}
-
-  void Show(const v1::SessionUpdate& update, const SessionModel& model) override {
-    output_->Show(update, model);
-    spans_.Show(update, model);
-  }
-  void Finish(const SessionModel& model) override {
-    output_->Finish(model);
-    spans_.Finish(model);
-    if (!spans_.status().ok())
-      Say(StrCat("spans could not be read: ", spans_.status().message()));
-    else if (file_.failed())
-      Say(file_.Trouble());
-  }
-  void Notice(std::string_view text) override { output_->Notice(text); }
-
- private:
-  const std::unique_ptr<SessionOutput> output_;
-  OutputFile file_;
-  const std::unique_ptr<SpanWriter> writer_;
-  SpansOutput spans_;
-};
-
-ExitCode Follow(const CommandContext& context, const AttachFlags& flags,
-                const v1::AttachRequest& request) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(flags.output);
-  if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
-  std::optional<OutputFile> spans;
-  if (!flags.spans_file.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(flags.spans_file);
-    if (!opened.ok()) return Fail(ExitCode::kError, ToStd(opened.status().message()));
-    spans = *std::move(opened);
-  }
-  Interrupt interrupt;
-  auto client = Connect(context);
-  if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const OnInterrupt on_interrupt = flags.keep ? OnInterrupt::kLeave : OnInterrupt::kDetach;
-  auto output = ChooseOutput(context, flags.json, on_interrupt, &*file);
-  if (spans) {
-    output = std::make_unique<WithSpans>(std::move(output), client->get(), *std::move(spans),
-                                         SpanFormatOf(flags.spans_file));
-  }
-  const auto stream = (*client)->Attach(request);
-  SessionModel model;
-  const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt, on_interrupt, &*file,
-                                      output.get(), &model);
-  const Outcome outcome = AttachOutcome(model.head(), end);
-  if (!outcome.message.empty()) Fail(outcome.code, outcome.message);
-  if (file->failed() && outcome.code == ExitCode::kOk) {
-    return Fail(ExitCode::kError, file->Trouble());
-  }
-  return outcome.code;
 }
 
 ExitCode RunAttach(const CommandContext& context, AttachFlags flags) {
@@ -197,7 +131,7 @@ ExitCode RunAttach(const CommandContext& context, AttachFlags flags) {
   }
   absl::StatusOr<v1::TargetSelection> selection = BuildSelection(flags.selection);
   if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));
-  return Follow(context, flags, MakeRequest(flags, *std::move(selection)));
+  return FollowAttach(context, flags.shown, MakeRequest(flags, *std::move(selection)));
 }
 
 void AddProcessFlags(CLI::App* app, AttachFlags* flags) {
@@ -284,7 +218,7 @@ void AddAttach(CLI::App* root, CommandContext* context) {
   AddProcessFlags(app, flags.get());
   AddSelectionFlags(app, &flags->selection);
   AddModuleFlags(app, &flags->selection);
-  app->add_option("--spans", flags->spans_file,
+  app->add_option("--spans", flags->shown.spans_file,
                   "follow each call of these modules from begin to end, and write it there, as "
                   "`sbumpctl spans` does, in the form that the name's ending says: .json (for "
                   "Perfetto), .jsonl, .folded or .pb; the table has their times, too")
@@ -292,11 +226,11 @@ void AddAttach(CLI::App* root, CommandContext* context) {
   AddTiming(app, flags.get());
   AddGuardrails(app, flags.get());
   app->add_flag(
-      "--keep", flags->keep,
+      "--keep", flags->shown.keep,
       "the session goes on when this command ends, by Ctrl-C for example (until --ttl, or "
       "`sbumpctl detach`)");
-  AddFormat(app, &flags->json);
-  AddOutput(app, &flags->output);
+  AddFormat(app, &flags->shown.json);
+  AddOutput(app, &flags->shown.output);
   app->callback([context, flags] { context->run = [=] { return RunAttach(*context, *flags); }; });
 }
 

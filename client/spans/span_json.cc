@@ -1,6 +1,5 @@
 #include "client/spans/span_json.h"
 
-#include <boost/json/src.hpp>
 #include <string>
 
 namespace sbump {

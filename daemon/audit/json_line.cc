@@ -1,5 +1,4 @@
-// Boost.JSON without its library: this file holds all of it.
-#include <boost/json/src.hpp>
+#include <boost/json.hpp>
 #include <ctime>
 
 #include "absl/strings/escaping.h"

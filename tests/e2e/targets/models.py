@@ -354,6 +354,36 @@ def deeper(levels, call):
     return functools.reduce(lambda result, _: deeper(levels - 1, call), [0], None) if levels else call()
 
 
+def schedules(prefix="top"):
+    """[(path, parent's path, name)]: what slapo's create_schedule(model).named_schedules(prefix) names, in its order."""
+    def is_list(m):
+        return not isinstance(m, nn.Sequential) and (
+            isinstance(m, nn.ModuleList) or
+            [*m._modules] == [str(i) for i in range(len(m._modules))] and len(m._modules) > 0)
+
+    def children_of(m):
+        for name, child in m._modules.items():
+            if child is None or id(child) in seen:
+                continue
+            seen.add(id(child))
+            if is_list(child):
+                yield from (("%s.%s" % (name, inner), one) for inner, one in children_of(child))
+            else:
+                yield name, child
+
+    def walk(m, path):
+        module = type(m).__module__
+        if module.startswith(("torch.nn", "torch.ao.nn")) and not isinstance(m, nn.Sequential):
+            return
+        for name, child in children_of(m):
+            found.append(("%s.%s" % (path, name), path, name))
+            walk(child, found[-1][0])
+
+    seen, found = set(), [(prefix, "", prefix)]
+    walk(models["main"], prefix)
+    return found
+
+
 def make_switches():
     import greenlet
 
@@ -526,6 +556,6 @@ if __name__ == "__main__":
            "leave_in_forwards": leave_in_forwards,
             "compile_main": compile_main, "oracle": oracle, "odd_calls": odd_calls, "make_odd": make_odd,
            "dive": dive, "forward_in_threads": forward_in_threads, "forward_for_ever": forward_for_ever,
-           "call_odd": call_odd, "call_lies": call_lies, "call_false": call_false,
+           "schedules": schedules, "call_odd": call_odd, "call_lies": call_lies, "call_false": call_false,
            "call_things": call_things, "train": train, "script": script, "import_torch": import_torch, "truth": truth, "make_things": make_things, "mutate": mutate,
            "settle": settle, "lie": lie, "stop_lying": stop_lying, "set_training": lambda mode: models["main"].train(mode) and None})

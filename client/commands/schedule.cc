@@ -1,0 +1,241 @@
+#include <unistd.h>
+
+#include "client/bounded_file.h"
+#include "client/commands/attach_session.h"
+#include "client/commands/command.h"
+#include "client/human_units.h"
+#include "client/limits.h"
+#include "client/schedule/schedule_file.h"
+#include "client/schedule/schedule_view.h"
+#include "client/spans/span_format.h"
+#include "client/update_merger.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/module_pattern.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kLongestFile = 1 << 20;
+
+struct ScheduleFlags {
+  std::string action, what;
+  int32_t pid = 0;
+  std::string root;
+  std::optional<std::string> prefix;
+  bool within_leaves = false;
+  std::string format = "table";
+  std::optional<uint64_t> duration_ns;
+  std::optional<uint64_t> ttl_ns;
+  AttachOutput shown;
+
+  bool Takes(std::string_view name) const { return action == name; }
+};
+
+absl::Status Check(const ScheduleFlags& flags) {
+  const bool needs_what = flags.Takes("find") || flags.Takes("apply");
+  if (needs_what && flags.what.empty()) {
+    return absl::InvalidArgumentError(flags.Takes("find")
+                                          ? "find: write a regular expression behind it"
+                                          : "apply: write the name of a file behind it");
+  }
+  if (!needs_what && !flags.what.empty())
+    return absl::InvalidArgumentError(StrCat(flags.action, " takes no ", flags.what));
+  if (flags.pid == 0 && !flags.Takes("primitives"))
+    return absl::InvalidArgumentError("no process: name it with --pid");
+  if (flags.format == "yaml" && !flags.Takes("list"))
+    return absl::InvalidArgumentError("--format yaml: of `schedule list` only");
+  if (!flags.Takes("apply") && (flags.duration_ns || flags.ttl_ns || flags.shown.keep ||
+                                !flags.shown.spans_file.empty() || !flags.shown.output.empty())) {
+    return absl::InvalidArgumentError(
+        "--duration, --ttl, --keep, --spans and --output are about `schedule apply`");
+  }
+  if (!flags.shown.spans_file.empty() && SpanFormatOf(flags.shown.spans_file).empty()) {
+    return absl::InvalidArgumentError(StrCat("--spans ", flags.shown.spans_file,
+                                             ": the name ends in .json, .jsonl, .folded or .pb"));
+  }
+  if (!flags.shown.spans_file.empty() && flags.shown.keep) {
+    return absl::InvalidArgumentError(
+        "--spans: nobody would read them once this command has ended: not with --keep");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ListModulesReply> ListModules(ControlClient& client, int32_t pid,
+                                                 const std::string& root,
+                                                 const std::optional<std::string>& prefix) {
+  v1::ListModulesRequest request;
+  request.set_pid(pid);
+  request.set_root(root);
+  if (prefix) request.set_prefix(*prefix);
+  return client.ListModules(request);
+}
+
+// ---- list, find ----
+
+// Sessions that end meanwhile do nothing any more.
+absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
+  SB_ASSIGN_OR_RETURN(const v1::ListSessionsReply sessions, client.ListSessions());
+  DoingByPath doing;
+  for (const v1::SessionSummary& session : sessions.sessions()) {
+    if (session.process().pid() != pid) continue;
+    v1::WatchRequest request;
+    request.set_session_id(session.session_id());
+    const auto stream = client.Watch(request);
+    UpdateMerger merger;
+    v1::SessionUpdate piece;
+    while (stream->Read(&piece)) {
+      const auto update = merger.Add(std::move(piece));
+      if (!update) continue;
+      AddDoing(*update, doing);
+      break;
+    }
+  }
+  return doing;
+}
+
+std::string Render(const CommandContext& context, const ScheduleFlags& flags,
+                   const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
+  if (flags.format == "json") return NodesJson(nodes, doing);
+  if (flags.format == "yaml") return NodesYaml(nodes, doing);
+  const size_t width = IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
+  return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), width);
+}
+
+// As Python's re.match() on the node's name within its parent.
+absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& nodes) {
+  SB_ASSIGN_OR_RETURN(const ModulePattern pattern, ModulePattern::Compile("re:" + regex));
+  std::erase_if(nodes, [&](const ScheduleNode& node) { return !pattern.Matches(node.name, {}); });
+  return absl::OkStatus();
+}
+
+ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
+  const auto client = Connect(context);
+  if (!client.ok()) return Fail(client.status(), Subject::kProcess);
+  const auto modules = ListModules(**client, flags.pid, flags.root, flags.prefix);
+  if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
+  std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
+  if (flags.Takes("find")) {
+    const absl::Status status = KeepFound(flags.what, nodes);
+    if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
+  }
+  const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.pid);
+  (*client)->CancelAll();
+  if (!doing.ok()) return Fail(doing.status(), Subject::kProcess);
+  const ExitCode code = Print(Render(context, flags, nodes, *doing),
+                              nodes.empty() ? ExitCode::kNoMatch : ExitCode::kOk);
+  if (nodes.empty()) Say("no node of the model is matched");
+  return code;
+}
+
+// ---- apply ----
+
+struct TagFigures {
+  uint64_t targets = 0, calls = 0, delayed_calls = 0, injected_delay_ns = 0;
+};
+
+// The session's patterns are the schedule's targets, in its order.
+void SayTags(const std::vector<std::string>& tags, const SessionModel& model) {
+  std::map<std::string, TagFigures> by_tag;
+  for (int i = 0; i < model.head().patterns_size() && i < std::ssize(tags); ++i) {
+    const std::string& tag = tags[static_cast<size_t>(i)];
+    if (tag.empty()) continue;
+    const v1::PatternStats& pattern = model.head().patterns(i);
+    TagFigures& figures = by_tag[tag];
+    figures.targets += pattern.targets();
+    figures.calls += pattern.calls();
+    figures.delayed_calls += pattern.delayed_calls();
+    figures.injected_delay_ns += pattern.injected_delay_ns();
+  }
+  for (const auto& [tag, figures] : by_tag) {
+    Say(StrCat("tag ", tag, ": ", HumanCount(figures.targets), " modules, ",
+               HumanCount(figures.calls), " calls, ", HumanCount(figures.delayed_calls),
+               " delayed by ", HumanNs(figures.injected_delay_ns)));
+  }
+}
+
+ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
+  const absl::StatusOr<std::string> text = ReadBoundedFile(flags.what, kLongestFile);
+  if (!text.ok()) return Fail(ExitCode::kBadTargets, ToStd(text.status().message()));
+  const absl::StatusOr<Schedule> schedule = ParseSchedule(flags.what, *text);
+  if (!schedule.ok()) return Fail(ExitCode::kBadTargets, ToStd(schedule.status().message()));
+  v1::ListModulesReply modules;
+  if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
+    const auto client = Connect(context);
+    if (!client.ok()) return Fail(client.status(), Subject::kProcess);
+    auto reply = ListModules(**client, flags.pid, schedule->root, schedule->prefix);
+    if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
+    modules = *std::move(reply);
+  }
+  v1::AttachRequest request;
+  const absl::Status status = Apply(*schedule, ScheduleNodes(modules, true), request);
+  if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
+  if (!flags.shown.spans_file.empty() && !request.has_spans())
+    return Fail(ExitCode::kBadArguments, "--spans: no entry of the schedule has a span");
+  request.set_pid(flags.pid);
+  request.set_duration_ns(flags.duration_ns.value_or(0));
+  request.set_ttl_ns(flags.ttl_ns.value_or(0));
+  request.set_keep(flags.shown.keep);
+  request.set_client_name(ClientName());
+  std::vector<std::string> tags;
+  for (const ScheduleEntry& entry : schedule->entries)
+    if (entry.IsTarget()) tags.push_back(entry.tag);
+  flags.shown.json = flags.format == "json";
+  flags.shown.at_end = [tags](const SessionModel& model) { SayTags(tags, model); };
+  return FollowAttach(context, flags.shown, request);
+}
+
+ExitCode RunSchedule(const CommandContext& context, const ScheduleFlags& flags) {
+  if (const absl::Status status = Check(flags); !status.ok())
+    return Fail(status, Subject::kProcess);
+  if (flags.Takes("primitives")) {
+    return Print(flags.format == "json" ? PrimitivesJson()
+                                        : PrimitivesText(PaletteFor(context, STDOUT_FILENO)));
+  }
+  return flags.Takes("apply") ? ApplyFile(context, flags) : ListOrFind(context, flags);
+}
+
+}  // namespace
+
+void AddSchedule(CLI::App* root, CommandContext* context) {
+  CLI::App* app = AddCommand(root, "schedule");
+  const auto flags = std::make_shared<ScheduleFlags>();
+  app->add_option("ACTION", flags->action,
+                  "list: the nodes of the model; find: those whose name within their parent "
+                  "matches WHAT; apply: attach as the file WHAT says; primitives: what can be "
+                  "done at a node")
+      ->type_name("list|find|apply|primitives")
+      ->check(CLI::IsMember({"list", "find", "apply", "primitives"}).description(""))
+      ->required();
+  app->add_option("WHAT", flags->what,
+                  "of find: a regular expression, from the name's begin on; of apply: a file, - "
+                  "for standard input")
+      ->type_name("WHAT");
+  app->add_option("-p,--pid", flags->pid, "the process, by its decimal id")
+      ->type_name("PID")
+      ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
+  app->add_option("--prefix", flags->prefix,
+                  "the path of the model itself (default: top); of apply it is in the file")
+      ->type_name("NAME");
+  app->add_option("--root", flags->root,
+                  "the class whose instances are modules (default: torch.nn.Module)")
+      ->type_name("PACKAGE.MODULE.CLASS");
+  app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
+  app->add_option("-f,--format", flags->format,
+                  "table, or json for programs; of list also yaml: a file for apply (default: "
+                  "table)")
+      ->type_name("table|json|yaml")
+      ->check(CLI::IsMember({"table", "json", "yaml"}).description(""));
+  AddDuration(app, "-d,--duration", &flags->duration_ns,
+              "of apply: end after this long (default: only --ttl limits it)");
+  AddDuration(app, "--ttl", &flags->ttl_ns, "of apply: longest life of the session (default: 1h)");
+  app->add_flag("--keep", flags->shown.keep,
+                "of apply: the session goes on when this command ends");
+  app->add_option("--spans", flags->shown.spans_file,
+                  "of apply: write spans there, as `sbumpctl attach --spans` does")
+      ->type_name("FILE");
+  AddOutput(app, &flags->shown.output);
+  app->callback([context, flags] { context->run = [=] { return RunSchedule(*context, *flags); }; });
+}
+
+}  // namespace sbump

@@ -1,0 +1,143 @@
+#include "client/schedule/schedule_file.h"
+
+#include <algorithm>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/base/strict_yaml.h"
+#include "daemon/match/module_pattern.h"
+
+namespace sbump {
+namespace {
+
+constexpr std::string_view kVersion = "1";
+constexpr size_t kMostEntries = 1000;
+
+ScheduleEntry ReadEntry(const YAML::Node& node) {
+  ScheduleEntry entry;
+  std::vector<YamlKey> keys = {
+      {"module", [&](const YAML::Node& value) { entry.pattern = YamlText(value, "module"); }}};
+  for (const Primitive& primitive : Primitives())
+    keys.push_back(
+        {primitive.name, [&](const YAML::Node& value) { primitive.read(value, entry); }});
+  ReadYamlKeys(node, "an entry", keys);
+  if (entry.pattern.empty()) FailAt(node, "an entry without `module`");
+  const absl::StatusOr<ModulePattern> pattern = ModulePattern::Compile(entry.pattern);
+  if (!pattern.ok()) FailAt(node, StrCat("module: ", pattern.status().message()));
+  if (entry.skip && (entry.IsTarget() || entry.until))
+    FailAt(node, "skip: nothing else can be done at a module that is left alone");
+  if (!entry.IsTarget() && !entry.skip && !entry.until)
+    FailAt(node, "nothing is said to be done at these modules");
+  if (entry.shapes && !entry.span) FailAt(node, "shapes: there is no span");
+  return entry;
+}
+
+void CheckShapes(const YAML::Node& node, const std::vector<ScheduleEntry>& entries) {
+  std::optional<bool> shapes;
+  for (const ScheduleEntry& entry : entries) {
+    if (!entry.span) continue;
+    if (shapes && *shapes != entry.shapes.value_or(true))
+      FailAt(node, "shapes: spans look at tensors in all entries, or in none");
+    shapes = entry.shapes.value_or(true);
+  }
+}
+
+// A regular expression that takes this text alone.
+std::string Quoted(std::string_view text) {
+  std::string quoted;
+  for (char c : text) {
+    const bool plain = c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                       (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+    if (!plain) quoted += '\\';
+    quoted += c;
+  }
+  return quoted;
+}
+
+absl::Status CutBelow(const ScheduleEntry& entry, const std::vector<ScheduleNode>& nodes,
+                      v1::TargetSelection& selection) {
+  const auto is_named = [&](const ScheduleNode& node) { return node.path == entry.pattern; };
+  if (std::ranges::none_of(nodes, is_named)) {
+    return absl::InvalidArgumentError(
+        StrCat("until: the model has no module ", entry.pattern, ": name one by its path"));
+  }
+  for (const ScheduleNode& node : nodes)
+    if (node.parent == entry.pattern)
+      selection.add_module_exclude(StrCat("re:", Quoted(node.path), "\\."));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view text) {
+  Schedule schedule;
+  SB_RETURN_IF_ERROR(ReadStrictYaml(file, text, [&](const YAML::Node& document) {
+    bool has_version = false;
+    const auto version = [&](const YAML::Node& node) {
+      if (YamlText(node, "version") != kVersion)
+        FailAt(node, StrCat("version: this sbumpctl reads version ", kVersion));
+      has_version = true;
+    };
+    const auto entries = [&](const YAML::Node& node) {
+      ForEachYamlItem(node, "schedule", [&](const YAML::Node& item) {
+        if (schedule.entries.size() == kMostEntries)
+          FailAt(item, StrCat("more than ", kMostEntries, " entries"));
+        schedule.entries.push_back(ReadEntry(item));
+      });
+      CheckShapes(node, schedule.entries);
+    };
+    // It may be empty.
+    const auto prefix = [&](const YAML::Node& node) {
+      schedule.prefix = node.IsScalar() ? node.Scalar() : YamlText(node, "prefix");
+    };
+    ReadYamlKeys(document, "a schedule",
+                 {{"version", version},
+                  {"root", [&](const YAML::Node& node) { schedule.root = YamlText(node, "root"); }},
+                  {"prefix", prefix},
+                  {"schedule", entries}});
+    if (!has_version) FailAt(document, StrCat("`version: ", kVersion, "` is missing"));
+  }));
+  return schedule;
+}
+
+std::string TextOf(const Schedule& schedule) {
+  YAML::Emitter out;
+  out << YAML::BeginMap << YAML::Key << "version" << YAML::Value << std::string(kVersion);
+  if (!schedule.root.empty()) out << YAML::Key << "root" << YAML::Value << schedule.root;
+  if (schedule.prefix) out << YAML::Key << "prefix" << YAML::Value << *schedule.prefix;
+  out << YAML::Key << "schedule" << YAML::Value << YAML::BeginSeq;
+  for (const ScheduleEntry& entry : schedule.entries) {
+    out << YAML::BeginMap << YAML::Key << "module" << YAML::Value << entry.pattern;
+    for (const Primitive& primitive : Primitives()) {
+      if (const auto value = primitive.write(entry))
+        out << YAML::Key << std::string(primitive.name) << YAML::Value << *value;
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq << YAML::EndMap;
+  return StrCat(out.c_str(), "\n");
+}
+
+absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& nodes,
+                   v1::AttachRequest& request) {
+  v1::TargetSelection& selection = *request.mutable_selection();
+  selection.set_module_root(schedule.root);
+  if (schedule.prefix) selection.set_module_prefix(*schedule.prefix);
+  for (const ScheduleEntry& entry : schedule.entries) {
+    if (entry.skip) selection.add_module_exclude(entry.pattern);
+    if (entry.until) SB_RETURN_IF_ERROR(CutBelow(entry, nodes, selection));
+    if (!entry.IsTarget()) continue;
+    v1::ModuleTarget& target = *selection.add_modules();
+    target.set_pattern(entry.pattern);
+    target.set_delay_ns(entry.delay_ns.value_or(0));
+    target.set_every(entry.sample.value_or(1));
+    if (!entry.span) continue;
+    request.mutable_spans()->add_modules(entry.pattern);
+    request.mutable_spans()->set_no_shapes(!entry.shapes.value_or(true));
+  }
+  if (selection.modules().empty())
+    return absl::InvalidArgumentError("the schedule does nothing at any module");
+  return absl::OkStatus();
+}
+
+}  // namespace sbump

@@ -1,0 +1,88 @@
+#include "client/schedule/schedule_tree.h"
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr std::string_view kSequential = "torch.nn.modules.container.Sequential";
+constexpr std::string_view kModuleList = "torch.nn.modules.container.ModuleList";
+
+class Tree {
+ public:
+  explicit Tree(const v1::ListModulesReply& modules) : modules_(modules) {
+    for (int i = 0; i < modules.modules_size(); ++i) index_.emplace(PathOf(i), i);
+    children_.resize(static_cast<size_t>(modules.modules_size()));
+    for (int i = 0; i < modules.modules_size(); ++i)
+      if (const auto above = Above(i)) children_[static_cast<size_t>(*above)].push_back(i);
+  }
+
+  std::vector<ScheduleNode> Nodes(bool within_leaves) const {
+    std::vector<ScheduleNode> nodes;
+    for (int i = 0; i < modules_.modules_size(); ++i) {
+      if (OnlyHolds(i) || (!within_leaves && IsWithinLeaf(i))) continue;
+      const std::optional<int> parent = ParentOf(i);
+      const std::string& path = PathOf(i);
+      nodes.push_back({.path = path,
+                       .name = parent ? path.substr(PathOf(*parent).size() + 1) : path,
+                       .parent = parent ? PathOf(*parent) : "",
+                       .module = &modules_.modules(i)});
+    }
+    return nodes;
+  }
+
+ private:
+  const std::string& PathOf(int i) const { return modules_.modules(i).path(); }
+
+  // The module that holds it.
+  std::optional<int> Above(int i) const {
+    const std::string& path = PathOf(i);
+    const size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return std::nullopt;
+    const auto found = index_.find(std::string_view(path).substr(0, dot));
+    return found == index_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // The nearest one above it that is a node.
+  std::optional<int> ParentOf(int i) const {
+    std::optional<int> above = Above(i);
+    while (above && OnlyHolds(*above)) above = Above(*above);
+    return above;
+  }
+
+  // is_module_list(): a ModuleList, or children that are named 0, 1 and so on.
+  bool OnlyHolds(int i) const {
+    const std::string& type = modules_.modules(i).qualified_type();
+    if (!Above(i) || type == kSequential) return false;
+    const std::vector<int>& children = children_[static_cast<size_t>(i)];
+    for (size_t at = 0; at < children.size(); ++at)
+      if (PathOf(children[at]) != StrCat(PathOf(i), ".", at)) return type == kModuleList;
+    return type == kModuleList || !children.empty();
+  }
+
+  bool IsLeaf(int i) const {
+    const std::string& type = modules_.modules(i).qualified_type();
+    return (type.starts_with("torch.nn.") || type.starts_with("torch.ao.nn.")) &&
+           type != kSequential && !OnlyHolds(i);
+  }
+  bool IsWithinLeaf(int i) const {
+    for (std::optional<int> above = Above(i); above; above = Above(*above))
+      if (IsLeaf(*above)) return true;
+    return false;
+  }
+
+  const v1::ListModulesReply& modules_;
+  std::unordered_map<std::string_view, int> index_;  // by path
+  std::vector<std::vector<int>> children_;
+};
+
+}  // namespace
+
+std::vector<ScheduleNode> ScheduleNodes(const v1::ListModulesReply& modules, bool within_leaves) {
+  return Tree(modules).Nodes(within_leaves);
+}
+
+}  // namespace sbump

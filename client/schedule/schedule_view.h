@@ -1,0 +1,39 @@
+// Nodes of a schedule, with what is done at each, for people and for programs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/schedule/primitives.h"
+#include "client/schedule/schedule_tree.h"
+#include "client/terminal.h"
+#include "client/text_table.h"
+#include "proto/sbump/v1/control.pb.h"
+
+namespace sbump {
+
+// What sessions do at a module now.
+struct Doing {
+  ScheduleEntry entry;
+  uint64_t calls = 0;
+  uint64_t total_ns = 0;  // of spans
+};
+// By path. Of several sessions' rows for the same path the last counts.
+using DoingByPath = std::map<std::string, Doing>;
+
+// Adds what a session does, from an update of it that is whole.
+void AddDoing(const v1::SessionUpdate& update, DoingByPath& doing);
+
+std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing,
+                      const Palette& palette, size_t max_width = kUnlimitedWidth);
+// One line: {"nodes":[{"path","parent","name","type","qualified_type","does":{},"calls"}]}.
+std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
+// A schedule that does the same (schedule_file.h).
+std::string NodesYaml(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
+
+std::string PrimitivesText(const Palette& palette, size_t max_width = kUnlimitedWidth);
+// One line: {"primitives":[{"name","value","text"}],"not_offered":[{"name","why"}]}.
+std::string PrimitivesJson();
+
+}  // namespace sbump

@@ -1,0 +1,2 @@
+// Boost.JSON without its library: this file holds all of it.
+#include <boost/json/src.hpp>

@@ -1,0 +1,85 @@
+#include "client/schedule/schedule_tree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sbump {
+namespace {
+
+using testing::ElementsAre;
+
+class ScheduleNodesTest : public testing::Test {
+ protected:
+  void Add(const std::string& path, const std::string& type) {
+    v1::Module* module = modules.add_modules();
+    module->set_path(path);
+    module->set_qualified_type(type);
+  }
+  // "parent/name"
+  std::vector<std::string> Names(bool within_leaves = false) const {
+    std::vector<std::string> names;
+    for (const ScheduleNode& node : ScheduleNodes(modules, within_leaves)) {
+      EXPECT_EQ(node.path, node.parent.empty() ? node.name : node.parent + "." + node.name);
+      EXPECT_EQ(node.module->path(), node.path);
+      names.push_back(node.parent + "/" + node.name);
+    }
+    return names;
+  }
+  v1::ListModulesReply modules;
+};
+
+TEST_F(ScheduleNodesTest, ListsOfModulesAreNoNodes) {
+  Add("top", "app.Model");
+  Add("top.layers", "torch.nn.modules.container.ModuleList");
+  Add("top.layers.0", "app.Block");
+  Add("top.layers.0.fc", "torch.nn.modules.linear.Linear");
+  Add("top.layers.1", "app.Block");
+  EXPECT_THAT(Names(), ElementsAre("/top", "top/layers.0", "top.layers.0/fc", "top/layers.1"));
+}
+
+TEST_F(ScheduleNodesTest, NorIsWhatHasNumberedChildren) {
+  Add("top", "app.Model");
+  Add("top.stack", "app.Stack");
+  Add("top.stack.0", "app.Block");
+  Add("top.stack.1", "app.Block");
+  Add("top.other", "app.Stack");
+  Add("top.other.1", "app.Block");
+  EXPECT_THAT(Names(),
+              ElementsAre("/top", "top/stack.0", "top/stack.1", "top/other", "top.other/1"));
+}
+
+TEST_F(ScheduleNodesTest, ASequentialIsOne) {
+  Add("top", "app.Model");
+  Add("top.vision", "torch.nn.modules.container.Sequential");
+  Add("top.vision.0", "torch.nn.modules.conv.Conv2d");
+  EXPECT_THAT(Names(), ElementsAre("/top", "top/vision", "top.vision/0"));
+}
+
+TEST_F(ScheduleNodesTest, WhatIsWithinTorchsOwnIsLeftOut) {
+  Add("top", "app.Model");
+  Add("top.attn", "torch.nn.modules.activation.MultiheadAttention");
+  Add("top.attn.out_proj", "torch.nn.modules.linear.NonDynamicallyQuantizableLinear");
+  EXPECT_THAT(Names(), ElementsAre("/top", "top/attn"));
+  EXPECT_THAT(Names(true), ElementsAre("/top", "top/attn", "top.attn/out_proj"));
+}
+
+TEST_F(ScheduleNodesTest, ListsWithinLists) {
+  Add("top", "app.Model");
+  Add("top.stages", "torch.nn.modules.container.ModuleList");
+  Add("top.stages.0", "torch.nn.modules.container.ModuleList");
+  Add("top.stages.0.0", "app.Block");
+  EXPECT_THAT(Names(), ElementsAre("/top", "top/stages.0.0"));
+}
+
+TEST_F(ScheduleNodesTest, AModelWithAPrefixOfDotsAndASecondOne) {
+  Add("a.b", "app.Model");
+  Add("a.b.fc", "torch.nn.modules.linear.Linear");
+  Add("a.b#2", "app.Stack");
+  Add("a.b#2.0", "app.Block");
+  EXPECT_THAT(Names(), ElementsAre("/a.b", "a.b/fc", "/a.b#2", "a.b#2/0"));
+}
+
+TEST_F(ScheduleNodesTest, NoModules) { EXPECT_THAT(Names(), ElementsAre()); }
+
+}  // namespace
+}  // namespace sbump

@@ -1,0 +1,138 @@
+"""A model as a schedule: its nodes as slapo names them, and files that say what is done at each."""
+import json
+import os
+
+from harness.case import each_mechanism, main
+from harness.models import MS, ModelCase, rows
+from harness.session import Session
+
+BAD_ARGUMENTS, BAD_TARGETS, NO_PROCESS, NO_MATCH = 2, 3, 4, 7
+LINEARS_OF_LAYER_1 = {"top.layers.1.attn.q_proj", "top.layers.1.attn.k_proj", "top.layers.1.attn.out_proj"}
+
+
+class ScheduleCase(ModelCase):
+    def ask(self, target, *arguments):
+        answer = self.daemon.ctl("schedule", *arguments, "--pid", target.pid, "--format", "json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual(answer.out.count("\n"), 1)
+        return json.loads(answer.out)["nodes"]
+
+    def write(self, text):
+        path = os.path.join(self.scratch, "schedule.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def apply(self, target, text, *arguments):
+        session = Session(self.daemon, "apply", self.write("version: 1\nschedule:\n" + text), "--pid", target.pid, *arguments,
+                          command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        return session
+
+
+class NodesTest(ScheduleCase):
+    @each_mechanism
+    def test_nodes_are_those_that_slapo_makes(self, python):
+        target = self.model(python)
+        if not python.free_threaded:
+            told = [(node["path"], node["parent"], node["name"]) for node in self.ask(target, "list")]
+            self.assertEqual(told, [tuple(one) for one in target.ask("schedules")])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_find(self):
+        target = self.model()
+        found = self.ask(target, "find", "(q|k)_proj$")
+        self.assertEqual([(node["parent"], node["name"]) for node in found],
+                         [("top.layers.%d.attn" % layer, name) for layer in range(3) for name in ("q_proj", "k_proj")])
+        self.assertEqual([node["path"] for node in self.ask(target, "find", r"layers\.[01]$")], ["top.layers.0", "top.layers.1"])
+        answer = self.daemon.ctl("schedule", "find", "proj", "--pid", target.pid)  # from the name's begin on
+        self.assert_refused(answer, NO_MATCH, "no node")
+        self.assert_ends_well(target)
+
+    def test_primitives(self):
+        answer = self.daemon.ctl("schedule", "primitives", "--format", "json")
+        told = json.loads(answer.out)
+        self.assertEqual({one["name"] for one in told["primitives"]},
+                         {"delay", "skip", "span", "count", "shapes", "tag", "until", "sample"})
+        # All of slapo's list_primitives().
+        self.assertEqual({one["name"] for one in told["not_offered"]},
+                         {"annotate", "checkpoint", "fuse", "decompose", "cut_pipeline_stage", "replace", "replace_all", "shard",
+                          "sync", "fork_rng"})
+        self.assertIn("rewrites the program", self.daemon.ctl("schedule", "primitives").out)
+
+
+class ApplyTest(ScheduleCase):
+    def test_each_primitive(self):
+        target = self.model()
+        path = os.path.join(self.scratch, "spans.jsonl")
+        session = self.apply(target, """
+  - {module: top.layers.1.attn.q_proj, delay: 1ms, sample: 2, tag: hot}
+  - {module: 're:top\\.layers\\.1\\.', count: true, tag: layer}
+  - {module: 'type:Linear', span: true}
+  - {module: top.layers.2.*, skip: true}
+""", "--spans", path)
+        target.ask("forwards", "main", 10)
+        last = self.finish(session, target)
+        found = {name: row for name, row in rows(last).items() if row["calls"]}
+        self.assertEqual((found["top.layers.1.attn.q_proj"]["delayed_calls"],
+                          found["top.layers.1.attn.q_proj"]["requested_delay_ns"]), (5, 5 * MS))
+        self.assertEqual({name for name in found if name.startswith("top.layers.2")}, set())
+        self.assertEqual({row["calls"] for row in found.values()}, {10})
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        self.assertEqual({span["path"] for span in spans}, LINEARS_OF_LAYER_1 | {"top.lm_head"} |
+                         {name.replace("layers.1", "layers.0") for name in LINEARS_OF_LAYER_1})
+        self.assertEqual(len(spans), 10 * 7)
+        self.assertIn("tag hot: 1 modules, 10 calls, 5 delayed", session.errors)
+        self.assertIn("tag layer: ", session.errors)
+        self.assert_ends_well(target)
+
+    def test_until(self):
+        target = self.model()
+        session = self.apply(target, "  - {module: top*, count: true}\n  - {module: top, until: true}\n")
+        target.ask("forwards", "main", 2)
+        called = {name for name, row in rows(self.finish(session, target)).items() if row["calls"]}
+        self.assertEqual(called, {"top", "top.embed", "top.lm_head", "top.layers.0", "top.layers.1", "top.layers.2"})
+        self.assert_ends_well(target)
+
+    def test_what_is_listed_can_be_applied(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top.layers.0.act @delay=20us @every=4", "--module", "top.embed")
+        listed = {node["path"]: node["does"] for node in self.ask(target, "list") if node["does"]}
+        self.assertEqual(listed, {"top.layers.0.act": {"delay": "20us", "sample": "4"}, "top.embed": {"count": "true"}})
+        text = self.daemon.ctl("schedule", "list", "--pid", target.pid, "--format", "yaml").out
+        session.finish()
+        session = Session(self.daemon, "apply", self.write(text), "--pid", target.pid, command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        target.ask("forwards", "main", 8)
+        found = rows(self.finish(session, target))
+        self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in found.items()},
+                         {"top.layers.0.act": (8, 2), "top.embed": (8, 0)})
+        self.assert_ends_well(target)
+
+    def test_bad_arguments(self):
+        target = self.model()
+        good = self.write("version: 1\nschedule: [{module: top, count: true}]\n")
+        for code, word, arguments in ((BAD_ARGUMENTS, "--pid", ("list",)), (BAD_ARGUMENTS, "regular expression", ("find",)),
+                                      (BAD_ARGUMENTS, "file", ("apply",)), (BAD_ARGUMENTS, "takes no", ("list", "x")),
+                                      (BAD_ARGUMENTS, "apply", ("list", "--keep")), (BAD_ARGUMENTS, "", ("shard",)),
+                                      (BAD_ARGUMENTS, "list", ("find", "x", "--format", "yaml")),
+                                      (BAD_ARGUMENTS, "span", ("apply", good, "--spans", "x.json")),
+                                      (BAD_ARGUMENTS, ".jsonl", ("apply", good, "--spans", "x")),
+                                      (BAD_TARGETS, "/nowhere", ("apply", "/nowhere")), (BAD_TARGETS, "re:(", ("find", "("))):
+            pid = () if word == "--pid" else ("--pid", target.pid)
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.daemon.ctl("schedule", *arguments, *pid), code, word)
+        answer = self.daemon.ctl("schedule", "apply", self.write("version: 1\nschedule: [{module: top, shard: 2}]\n"), "--pid",
+                                 target.pid)
+        self.assert_refused(answer, BAD_TARGETS, "schedule.yaml:2: ")
+        self.assert_refused(self.daemon.ctl("schedule", "list", "--pid", 2 ** 22 - 1), NO_PROCESS, "")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+
+if __name__ == "__main__":
+    main()
