@@ -1,6 +1,9 @@
 """Calls of modules from begin to end, as `sbumpctl spans` tells them."""
 import json
 import os
+import re
+import signal
+import time
 
 from harness import traces
 from harness.case import each_interpreter, each_mechanism, each_with_greenlet, main
@@ -302,6 +305,27 @@ class FaultTest(SpansCase):
         self.assertIn("broke", spans.child.errors)
         self.eventually(lambda: traces.changed_text(target.pid) == [], 5, "the kernel to take the probes")
         self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+
+    def test_a_daemon_that_does_not_keep_up(self):
+        """Calls are lost, and no begin is told with the end of another call."""
+        target = self.odd_model()
+        path = os.path.join(self.scratch, "spans.jsonl")
+        target.ask("forward_for_ever")
+        session = self.attach(target, "--module", "top", "--module", "top.layers.*", "--spans", path)
+        time.sleep(0.3)
+        self.daemon.child.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        self.daemon.child.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        last = session.finish()
+        lost = int(re.search(r"of ([\d,]+) calls no span could be told", session.errors)[1].replace(",", ""))
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        self.assertLess(max(span["end_ns"] - span["begin_ns"] for span in spans), 1000 * MS)
+        calls = sum(row["calls"] for row in last["targets"] if "spans" in row)
+        # Those that were in progress at the begin or the end are in one number and not in the other.
+        self.assertLess(abs(calls - len(spans) - lost), 2 * SPANS_OF_FORWARD, (calls, len(spans), lost))
+        self.assert_nothing_left(target)
 
     def test_a_process_without_torch(self):
         target = self.start_target(script="steady.py")
