@@ -5,7 +5,6 @@
 #include "client/commands/command.h"
 #include "client/env_defaults.h"
 #include "client/limits.h"
-#include "client/spans/span_format.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
@@ -71,16 +70,7 @@ absl::Status Check(const AttachFlags& flags) {
     return absl::InvalidArgumentError(
         "--spans: calls of modules are followed, and none are named: give --module");
   }
-  if (!flags.shown.spans_file.empty() && flags.shown.keep) {
-    return absl::InvalidArgumentError(
-        "--spans: nobody would read them once this command has ended: not with --keep");
-  }
-  if (!flags.shown.spans_file.empty() && SpanFormatOf(flags.shown.spans_file).empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--spans ", flags.shown.spans_file,
-               ": the ending says the form: .json (for Perfetto and chrome://tracing), .jsonl, "
-               ".folded or .pb"));
-  }
+  SB_RETURN_IF_ERROR(CheckSpansFile(flags.shown));
   const uint64_t delay_ns = flags.delay_ns.value_or(0);
   SB_RETURN_IF_ERROR(CheckDelay(StrCat("--delay ", FormatDuration(delay_ns)), delay_ns,
                                 flags.selection.longest_delay_ns));

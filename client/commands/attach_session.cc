@@ -47,26 +47,42 @@ class WithSpans : public SessionOutput {
   std::string trouble_;
 };
 
+// Nothing where none are asked for.
+absl::StatusOr<std::optional<OutputFile>> OpenSpans(const AttachOutput& shown) {
+  if (shown.spans_file.empty()) return std::nullopt;
+  SB_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(shown.spans_file));
+  return std::optional(std::move(file));
+}
+
 }  // namespace
+
+absl::Status CheckSpansFile(const AttachOutput& shown) {
+  if (shown.spans_file.empty()) return absl::OkStatus();
+  if (shown.keep) {
+    return absl::InvalidArgumentError(
+        "--spans: nobody would read them once this command has ended: not with --keep");
+  }
+  if (!SpanFormatOf(shown.spans_file).empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("--spans ", shown.spans_file,
+             ": the ending says the form: .json (for Perfetto and chrome://tracing), .jsonl, "
+             ".folded or .pb"));
+}
 
 ExitCode FollowAttach(const CommandContext& context, const AttachOutput& shown,
                       const v1::AttachRequest& request) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(shown.output);
   if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
-  std::optional<OutputFile> spans;
-  if (!shown.spans_file.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(shown.spans_file);
-    if (!opened.ok()) return Fail(ExitCode::kError, ToStd(opened.status().message()));
-    spans = *std::move(opened);
-  }
+  absl::StatusOr<std::optional<OutputFile>> spans = OpenSpans(shown);
+  if (!spans.ok()) return Fail(ExitCode::kError, ToStd(spans.status().message()));
   Interrupt interrupt;
   auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
   const OnInterrupt on_interrupt = shown.keep ? OnInterrupt::kLeave : OnInterrupt::kDetach;
   auto output = ChooseOutput(context, shown.json, on_interrupt, &*file);
   WithSpans* with_spans = nullptr;
-  if (spans) {
-    auto both = std::make_unique<WithSpans>(std::move(output), client->get(), *std::move(spans),
+  if (*spans) {
+    auto both = std::make_unique<WithSpans>(std::move(output), client->get(), **std::move(spans),
                                             SpanFormatOf(shown.spans_file));
     with_spans = both.get();
     output = std::move(both);

@@ -18,6 +18,9 @@ struct AttachOutput {
   std::function<void(const SessionModel& model)> at_end;
 };
 
+// kInvalidArgument: the spans cannot be written as --spans says, or not with --keep.
+absl::Status CheckSpansFile(const AttachOutput& shown);
+
 ExitCode FollowAttach(const CommandContext& context, const AttachOutput& shown,
                       const v1::AttachRequest& request);
 

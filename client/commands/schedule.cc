@@ -5,9 +5,9 @@
 #include "client/commands/command.h"
 #include "client/human_units.h"
 #include "client/limits.h"
+#include "client/output_file.h"
 #include "client/schedule/schedule_file.h"
 #include "client/schedule/schedule_view.h"
-#include "client/spans/span_format.h"
 #include "client/update_merger.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -50,15 +50,7 @@ absl::Status Check(const ScheduleFlags& flags) {
     return absl::InvalidArgumentError(
         "--duration, --ttl, --keep, --spans and --output are about `schedule apply`");
   }
-  if (!flags.shown.spans_file.empty() && SpanFormatOf(flags.shown.spans_file).empty()) {
-    return absl::InvalidArgumentError(StrCat("--spans ", flags.shown.spans_file,
-                                             ": the name ends in .json, .jsonl, .folded or .pb"));
-  }
-  if (!flags.shown.spans_file.empty() && flags.shown.keep) {
-    return absl::InvalidArgumentError(
-        "--spans: nobody would read them once this command has ended: not with --keep");
-  }
-  return absl::OkStatus();
+  return CheckSpansFile(flags.shown);
 }
 
 absl::StatusOr<v1::ListModulesReply> ListModules(ControlClient& client, int32_t pid,

@@ -130,7 +130,7 @@ class Programs {
   int span_fd() const;
   // At most so many; true: there may be more.
   bool ConsumeSpans(size_t most, const std::function<void(const sb_span_event&)>& on_event);
-  uint64_t spans_lost() const;  // events for which there was no room
+  uint64_t spans_lost() const;  // calls whose begin could not be told
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   // Verdicts that match nothing are left out where the table would become full: the programs then

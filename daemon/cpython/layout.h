@@ -19,6 +19,10 @@ enum class ArmingKind {
 };
 
 inline constexpr int32_t kAbsent = -1;  // the field does not exist in this version
+// As the BPF programs are told it: no field of theirs is at an object's begin.
+constexpr uint32_t OffsetOrZero(int32_t offset) {
+  return offset == kAbsent ? 0 : static_cast<uint32_t>(offset);
+}
 
 struct Layout {
   int minor = 0;  // of CPython 3

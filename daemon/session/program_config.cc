@@ -18,10 +18,6 @@ uint32_t Arming(ArmingKind kind) {
   return SB_ARMING_OPCACHE_FLAG;
 }
 
-uint32_t OffsetOrZero(int32_t offset) {
-  return offset == kAbsent ? 0 : static_cast<uint32_t>(offset);
-}
-
 uint8_t RegisterOrNone(RegisterNumber number) {
   return number == kNoRegister ? 0xff : static_cast<uint8_t>(number);
 }

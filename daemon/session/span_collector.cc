@@ -28,15 +28,12 @@ constexpr uint64_t kPublishNs = 20'000'000;
 
 // The interpreter's own offsets: Layout has those of each version.
 void FillLayout(const Layout& layout, sb_span_layout& span) {
-  const auto offset = [](int32_t value) {
-    return value == kAbsent ? 0 : static_cast<uint32_t>(value);
-  };
-  span.tuple_items = offset(layout.tuple.items);
-  span.keys_size = offset(layout.dict.keys_size);
-  span.keys_log2_index_bytes = offset(layout.dict.keys_log2_index_bytes);
-  span.keys_kind = offset(layout.dict.keys_kind);
-  span.keys_nentries = offset(layout.dict.keys_nentries);
-  span.keys_indices = offset(layout.dict.keys_indices);
+  span.tuple_items = OffsetOrZero(layout.tuple.items);
+  span.keys_size = OffsetOrZero(layout.dict.keys_size);
+  span.keys_log2_index_bytes = OffsetOrZero(layout.dict.keys_log2_index_bytes);
+  span.keys_kind = OffsetOrZero(layout.dict.keys_kind);
+  span.keys_nentries = OffsetOrZero(layout.dict.keys_nentries);
+  span.keys_indices = OffsetOrZero(layout.dict.keys_indices);
 }
 
 }  // namespace
