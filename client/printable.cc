@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "daemon/audit/audit_log.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {
@@ -42,6 +43,25 @@ int CountDocuments(const std::string& text) {
     if (!parser.HandleNextDocument(ignore)) return count;
   }
   return 2;
+}
+
+// YAML's "printable" (YAML 1.2, 5.1), as far as bytes tell. yaml-cpp takes the others as they come,
+// or U+FFFD for them, and writes what it does not read again.
+bool IsYaml(std::string_view text) {
+  const auto is_control = [](char c) {
+    return (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+  };
+  return IsStrictUtf8(text) && std::ranges::none_of(text, is_control);
+}
+
+// From 1; 0 where all is well.
+int LineThatIsNotYaml(std::string_view text) {
+  for (int line = 1; !text.empty(); ++line) {
+    const size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    if (!IsYaml(text.substr(0, size))) return line;
+    text.remove_prefix(size);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -80,6 +100,9 @@ absl::Status ReadStrictYaml(const std::string& file, std::string_view text,
     return absl::InvalidArgumentError(StrCat(file, ":", std::max(line, 1), ": ", what));
   };
   if (text.size() > kMaxBytes) return mistake(1, "the file has more than 1 MB");
+  if (const int line = LineThatIsNotYaml(text))
+    return mistake(line,
+                   "a byte that no YAML has: write text in UTF-8, without control characters");
   try {
     const int documents = CountDocuments(std::string(text));
     if (documents != 1)

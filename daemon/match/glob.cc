@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {

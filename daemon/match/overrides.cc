@@ -7,9 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/base/utf8.h"
 #include "daemon/match/duration.h"
 #include "daemon/match/pattern.h"
-#include "daemon/match/utf8.h"
 
 namespace sbump {
 namespace {

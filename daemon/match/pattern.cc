@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/base/utf8.h"
 #include "daemon/match/overrides.h"
-#include "daemon/match/utf8.h"
 
 namespace sbump {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {

@@ -1,6 +1,6 @@
 #include "daemon/rpc/wire_text.h"
 
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 

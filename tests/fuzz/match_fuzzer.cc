@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/utf8.h"
 #include "daemon/match/duration.h"
 #include "daemon/match/glob.h"
 #include "daemon/match/near_miss.h"
 #include "daemon/match/target_file.h"
 #include "daemon/match/target_list.h"
-#include "daemon/match/utf8.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
 

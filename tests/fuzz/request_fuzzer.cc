@@ -5,7 +5,7 @@
 #include <string>
 
 #include "daemon/audit/audit_log.h"
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 #include "daemon/rpc/modules_to_proto.h"
 #include "daemon/rpc/to_spec.h"
 #include "tests/fuzz/one_of.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "daemon/base/utf8.h"
 #include "daemon/match/glob.h"
-#include "daemon/match/utf8.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 #include "daemon/rpc/grpc_status.h"
 #include "tests/rpc/snapshots.h"
 

@@ -122,6 +122,8 @@ TEST(ScheduleFileTest, MistakesHaveTheirLine) {
   EXPECT_THAT(WhyNot("version: 1\nschedule:\n  - {module: a, span: true}\n"
                      "  - {module: b, span: true, shapes: false}\n"),
               HasSubstr("in all entries, or in none"));
+  EXPECT_THAT(WhyNot("version: 1\nroot: \xff\n"), HasSubstr("s.yaml:2: a byte that no YAML has"));
+  EXPECT_THAT(WhyNot("version: 1\r\n\nroot: a\x17"), HasSubstr("s.yaml:3: a byte that no"));
 }
 
 TEST(ScheduleViewTest, WhatSessionsDo) {

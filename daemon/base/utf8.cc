@@ -1,4 +1,4 @@
-#include "daemon/match/utf8.h"
+#include "daemon/base/utf8.h"
 
 namespace sbump {
 namespace {
