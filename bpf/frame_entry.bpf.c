@@ -9,6 +9,7 @@
 #include "bpf/kernel.h"
 #include "bpf/module_entry.bpf.h"
 #include "bpf/native_entry.bpf.h"
+#include "bpf/operator.bpf.h"
 #include "bpf/own_stack.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/event.h"

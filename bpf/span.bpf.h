@@ -136,13 +136,11 @@ static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
              wide ? 24 : 16, SB_SPAN_OWN_KEY);
 }
 
-static __always_inline bool read_dims(struct sb_span_event* event, __u64 object, __u32 first,
+static __always_inline bool read_dims(struct sb_span_event* event, __u64 impl, __u32 first,
                                       __u32* dims) {
-  __u64 impl, sizes, count, bytes;
+  __u64 sizes, count, bytes;
 
-  if (!read_user(&impl, sizeof(impl), object + span_layout.tensor_impl) ||
-      !read_user(&count, sizeof(count), impl + span_layout.tensor_sizes))
-    return false;
+  if (!read_user(&count, sizeof(count), impl + span_layout.tensor_sizes)) return false;
   if (count > SB_TENSOR_DIMS) return false;
   *dims = (__u32)count;
   if (count == 0) return true;
@@ -154,22 +152,37 @@ static __always_inline bool read_dims(struct sb_span_event* event, __u64 object,
   return read_user(&event->dim[first], bytes, sizes);
 }
 
-static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
+static __always_inline void add_impl(struct sb_span_event* event, __u64 impl, __u64 key) {
   __u32 number = event->tensors;
   __u32 first = event->dims;
+  __u64 storage = 0;
   __u32 dims, hash;
 
   if (number >= SB_SPAN_TENSORS || first > SB_SPAN_DIMS - SB_TENSOR_DIMS ||
-      !read_dims(event, object, first, &dims)) {
+      !read_dims(event, impl, first, &dims)) {
     event->flags |= SB_SPAN_PARTIAL;
     return;
   }
+  if (span_layout.tensor_storage &&
+      !read_user(&storage, sizeof(storage), impl + span_layout.tensor_storage))
+    storage = 0;
   event->tensor[number].key = key;
   event->tensor[number].dims = dims;
   event->tensor[number].key_hash = 0;
+  event->tensor[number].impl = impl;
+  event->tensor[number].storage = storage;
   if (key && read_user(&hash, sizeof(hash), key + STR_HASH)) event->tensor[number].key_hash = hash;
   event->tensors = number + 1;
   event->dims = first + dims;
+}
+
+static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
+  __u64 impl;
+
+  if (read_user(&impl, sizeof(impl), object + span_layout.tensor_impl))
+    add_impl(event, impl, key);
+  else
+    event->flags |= SB_SPAN_PARTIAL;
 }
 
 static __always_inline __u8 kind_of(struct sb_span_event* event, __u64 type) {

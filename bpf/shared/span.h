@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the programs tell of a call of a module: its begin and its end, with the shapes of the
+/* What the programs tell of a call of a module, or of an operator: its begin and its end, with the
  * tensors that went in and came out. Pairing, nesting and names are the daemon's part.
  */
 #ifndef SBUMP_BPF_SHARED_SPAN_H_
@@ -10,6 +10,8 @@
 enum sb_span_event_kind {
   SB_SPAN_BEGIN = 0,
   SB_SPAN_END = 1,
+  SB_OPERATOR_BEGIN = 2, /* bpf/shared/operator.h */
+  SB_OPERATOR_END = 3,
 };
 
 /* What is told of one begin or end at most; more sets SB_SPAN_PARTIAL. */
@@ -27,6 +29,8 @@ struct sb_span_tensor {
   __u64 key; /* address of the keyword's str; 0: a positional argument, or a result */
   __u32 dims;
   __u32 key_hash; /* the low half of the str's hash: whether it is still there when it is read */
+  __u64 impl;     /* c10::TensorImpl* */
+  __u64 storage;  /* c10::StorageImpl*; 0: none, or not asked for */
 };
 
 /* A sequence that is being looked through. */
@@ -39,7 +43,7 @@ struct sb_span_level {
 #define SB_SPAN_OWN_KEY 1ull
 
 struct sb_span_event {
-  __u64 object;
+  __u64 object;       /* of an operator: its number */
   __u64 at_ns;        /* CLOCK_MONOTONIC; BEGIN: after the delay */
   __u64 stack;        /* stack pointer at the function's first instruction, and */
   __u64 caller;       /* sb_caller() there: name the call */
@@ -56,7 +60,7 @@ struct sb_span_event {
   __s64 dim[SB_SPAN_DIMS]; /* of the tensors, one after the other */
 };
 SB_STATIC_ASSERT(sizeof(struct sb_span_event) ==
-                     72 + 16 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
+                     72 + 32 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
                  "sb_span_event has no hidden padding");
 
 /* Where returns are seen, by the address of the probed instruction. */
@@ -79,9 +83,10 @@ enum sb_value_kind {
 
 /* Of the process: where its objects keep what. */
 struct sb_span_layout {
-  __u32 knows_tensors; /* 0: shapes are not looked for */
-  __u32 tensor_impl;   /* in the Python object: c10::TensorImpl* */
-  __u32 tensor_sizes;  /* in the TensorImpl: sizes_and_strides_ */
+  __u32 knows_tensors;  /* 0: shapes are not looked for */
+  __u32 tensor_impl;    /* in the Python object: c10::TensorImpl* */
+  __u32 tensor_sizes;   /* in the TensorImpl: sizes_and_strides_ */
+  __u32 tensor_storage; /* in the TensorImpl: storage_; 0: not to be told */
   __u32 tuple_items;
   __u32 keys_size; /* 3.8 to 3.10: int64 dk_size; else 0 */
   __u32 keys_log2_index_bytes;
@@ -91,7 +96,7 @@ struct sb_span_layout {
   /* Of rbx, rbp, r12, r13, r14 and r15: the function begins with putting it into the Nth 8 bytes
    * below the stack pointer at its first instruction; 0: it does not. */
   __u8 saved_at[SB_SAVED_REGISTERS];
-  __u8 pad[6];
+  __u8 pad[2];
 };
 
 /* What a caller of the function had in these registers, and finds there again: another frame of it
@@ -104,7 +109,8 @@ static inline __u64 sb_caller(__u64 so_far, __u64 value) {
 
 /* Calls that have begun and not ended, of all threads. */
 #define SB_OPEN_CALLS 16384
-#define SB_SPAN_BYTES (8 << 20)     /* of the ring buffer */
-#define SB_FEW_SPAN_BYTES (1 << 20) /* the same where a session is on several processes */
+#define SB_SPAN_BYTES (8 << 20)           /* of the ring buffer */
+#define SB_OPERATOR_SPAN_BYTES (32 << 20) /* the same where operators are told, too */
+#define SB_FEW_SPAN_BYTES (1 << 20)       /* the same where a session is on several processes */
 
 #endif /* SBUMP_BPF_SHARED_SPAN_H_ */

@@ -1,12 +1,14 @@
 #include "daemon/attach/link_keeper.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -29,7 +31,8 @@ namespace {
 
 enum class Verb : uint32_t { kOpen, kClose };
 
-// One packet, with the socket for the reply and, to open, the program's descriptor.
+// One packet, with the socket for the reply and, to open, the program's descriptor, and that of a
+// file that holds UprobeSpec::many_offsets, if there are some.
 struct Request {
   Verb verb{};
   UprobeKind kind{};
@@ -37,6 +40,7 @@ struct Request {
   uint32_t on_return = 0;
   uint64_t file_offset = 0;
   uint64_t link = 0;
+  uint64_t offsets = 0;
   char path[PATH_MAX] = {};
 };
 
@@ -46,7 +50,7 @@ struct Reply {
   char message[PATH_MAX + 256] = {};
 };
 
-constexpr size_t kMostFds = 2;
+constexpr size_t kMostFds = 3;
 
 Fd OpenPidfd(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
@@ -78,6 +82,7 @@ struct Received {
   Request request;
   Fd reply;
   Fd program;
+  Fd offsets;
 };
 
 // nullopt: the daemon is gone.
@@ -96,10 +101,11 @@ std::optional<Received> Receive(int socket) {
   } while (size < 0 && errno == EINTR);
   if (size != static_cast<ssize_t>(sizeof(Request))) return std::nullopt;
   if (const cmsghdr* rights = CMSG_FIRSTHDR(&message)) {
-    std::array<int, kMostFds> fds = {-1, -1};
+    std::array<int, kMostFds> fds = {-1, -1, -1};
     std::memcpy(fds.data(), CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
     received.reply = Fd(fds[0]);
     received.program = Fd(fds[1]);
+    received.offsets = Fd(fds[2]);
   }
   return received;
 }
@@ -195,14 +201,24 @@ class Keeper {
     send(received.reply.get(), &reply, sizeof(reply), MSG_NOSIGNAL);
   }
 
-  void OpenOne(const Received& received, Reply& reply) {
+  static absl::StatusOr<UprobeLink> OpenLink(const Received& received) {
     const Request& request = received.request;
-    absl::StatusOr<UprobeLink> link = OpenUprobe({.kind = request.kind,
-                                                  .pid = request.pid,
-                                                  .path = request.path,
-                                                  .file_offset = request.file_offset,
-                                                  .on_return = request.on_return != 0},
-                                                 received.program.get());
+    UprobeSpec spec{.kind = request.kind,
+                    .pid = request.pid,
+                    .path = request.path,
+                    .file_offset = request.file_offset,
+                    .on_return = request.on_return != 0};
+    spec.many_offsets.resize(std::min<size_t>(request.offsets, kMostOffsets));
+    const auto bytes = static_cast<ssize_t>(spec.many_offsets.size() * sizeof(uint64_t));
+    if (bytes != 0 && pread(received.offsets.get(), spec.many_offsets.data(),
+                            static_cast<size_t>(bytes), 0) != bytes) {
+      return absl::InternalError("the places of the probes cannot be read");
+    }
+    return OpenUprobe(spec, received.program.get());
+  }
+
+  void OpenOne(const Received& received, Reply& reply) {
+    absl::StatusOr<UprobeLink> link = OpenLink(received);
     if (!link.ok()) {
       reply.code = static_cast<int32_t>(link.status().code());
       ToStd(link.status().message()).copy(reply.message, sizeof(reply.message) - 1);
@@ -280,15 +296,24 @@ LinkKeeper::~LinkKeeper() {
 
 namespace {
 
+absl::StatusOr<Fd> FileOf(const std::vector<uint64_t>& offsets) {
+  Fd file(memfd_create("sbump-offsets", MFD_CLOEXEC));
+  const auto bytes = static_cast<ssize_t>(offsets.size() * sizeof(uint64_t));
+  if (!file.valid() || pwrite(file.get(), offsets.data(), static_cast<size_t>(bytes), 0) != bytes) {
+    return ErrnoStatus(errno, "a file for the places of the probes");
+  }
+  return file;
+}
+
 // kUnavailable: the process is gone.
-absl::StatusOr<Reply> Ask(int socket, const Request& request, int program_fd) {
+absl::StatusOr<Reply> Ask(int socket, const Request& request, const std::vector<int>& to_open) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return ErrnoStatus(errno, "a socket for the reply of the process that keeps the probes");
   const Fd ours(ends[0]);
   Fd theirs(ends[1]);
   std::vector<int> fds = {theirs.get()};
-  if (program_fd >= 0) fds.push_back(program_fd);
+  fds.insert(fds.end(), to_open.begin(), to_open.end());
   const absl::Status gone = absl::UnavailableError("the process that keeps the probes is gone");
   if (!Send(socket, request, fds)) return gone;
   theirs.Reset();  // or its end would never be seen
@@ -313,7 +338,16 @@ absl::StatusOr<uint64_t> LinkKeeper::Open(const UprobeSpec& spec, int program_fd
   if (spec.path.size() >= sizeof(request.path))
     return absl::InvalidArgumentError(StrCat("too long a path: ", spec.path));
   std::memcpy(request.path, spec.path.c_str(), spec.path.size() + 1);
-  SB_ASSIGN_OR_RETURN(const Reply reply, Ask(socket_.get(), request, program_fd));
+  std::vector<int> fds = {program_fd};
+  Fd offsets;
+  if (!spec.many_offsets.empty()) {
+    if (spec.many_offsets.size() > kMostOffsets)
+      return absl::ResourceExhaustedError(StrCat("more than ", kMostOffsets, " probes at once"));
+    SB_ASSIGN_OR_RETURN(offsets, FileOf(spec.many_offsets));
+    request.offsets = spec.many_offsets.size();
+    fds.push_back(offsets.get());
+  }
+  SB_ASSIGN_OR_RETURN(const Reply reply, Ask(socket_.get(), request, fds));
   if (reply.code != 0)
     return absl::Status(static_cast<absl::StatusCode>(reply.code), reply.message);
   return reply.link;
@@ -332,7 +366,7 @@ absl::Status LinkKeeper::Close(uint64_t link) {
   absl::Status status;
   // A reply can get lost where descriptors are short. Closing twice is closing once.
   for (int i = 0; i < kAttempts; ++i) {
-    status = Ask(socket_.get(), request, -1).status();
+    status = Ask(socket_.get(), request, {}).status();
     if (status.ok() || HasEnded(kPauseMs)) {
       ++closed_;
       return absl::OkStatus();

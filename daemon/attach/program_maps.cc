@@ -98,6 +98,17 @@ absl::Status Programs::SetSpanSite(RemoteAddr address, const sb_span_site& site)
   return absl::OkStatus();
 }
 
+absl::Status Programs::SetOperators(const std::vector<sb_operator>& operators) {
+  const bpf_map* map = impl_->skeleton->maps.operators;
+  for (uint32_t number = 0; number < operators.size(); ++number) {
+    if (bpf_map__update_elem(map, &number, sizeof(number), &operators[number], sizeof(sb_operator),
+                             BPF_ANY) != 0) {
+      return ErrnoStatus(errno, "the table of operators");
+    }
+  }
+  return absl::OkStatus();
+}
+
 void Programs::SetValueType(RemoteAddr type, sb_value_kind kind) {
   const auto value = static_cast<uint8_t>(kind);
   bpf_map__update_elem(impl_->skeleton->maps.value_types, &type.value, sizeof(type.value), &value,

@@ -115,6 +115,10 @@ bpf_program* Programs::Impl::Find(ProgramKind kind) const {
       return skeleton->progs.sb_span_end;
     case ProgramKind::kSpanEndMulti:
       return skeleton->progs.sb_span_end_multi;
+    case ProgramKind::kOperatorBegin:
+      return skeleton->progs.sb_operator_begin;
+    case ProgramKind::kOperatorEnd:
+      return skeleton->progs.sb_operator_end;
   }
   return nullptr;
 }
@@ -137,10 +141,13 @@ void Programs::Impl::ChoosePrograms(const sb_config& config) const {
   bpf_program__set_autoload(skeleton->progs.sb_span_begin_multi, set.spans && UprobeMultiWorks());
   bpf_program__set_autoload(skeleton->progs.sb_span_end, set.spans);
   bpf_program__set_autoload(skeleton->progs.sb_span_end_multi, set.spans && UprobeMultiWorks());
+  bpf_program__set_autoload(skeleton->progs.sb_operator_begin, set.operators);
+  bpf_program__set_autoload(skeleton->progs.sb_operator_end, set.operators);
   for (ProgramKind kind :
        {ProgramKind::kHit, ProgramKind::kDealloc, ProgramKind::kIntroduceEntry,
         ProgramKind::kIntroduceReturn, ProgramKind::kInterpreterMade, ProgramKind::kNativeHitMulti,
-        ProgramKind::kModuleHitMulti, ProgramKind::kSpanBeginMulti, ProgramKind::kSpanEndMulti}) {
+        ProgramKind::kModuleHitMulti, ProgramKind::kSpanBeginMulti, ProgramKind::kSpanEndMulti,
+        ProgramKind::kOperatorBegin, ProgramKind::kOperatorEnd}) {
     if (UsesMulti(kind)) {
       bpf_program__set_expected_attach_type(Find(kind),
                                             static_cast<bpf_attach_type>(kAttachTypeUprobeMulti));
@@ -170,7 +177,8 @@ absl::StatusOr<uint64_t> Programs::Impl::OpenLink(const ProbePoint& point, pid_t
                        .path = point.path,
                        .file_offset = point.file_offset,
                        .on_return = point.kind == ProgramKind::kIntroduceReturn ||
-                                    point.kind == ProgramKind::kInterpreterMade},
+                                    point.kind == ProgramKind::kInterpreterMade,
+                       .many_offsets = point.many_offsets},
                       bpf_program__fd(Find(point.kind)));
 }
 
@@ -225,12 +233,16 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
     bpf_map__set_max_entries(impl->skeleton->maps.threads, kFewThreads);
     bpf_map__set_max_entries(impl->skeleton->maps.spans, SB_FEW_SPAN_BYTES);
   }
+  if (set.operators && !set.one_of_several)
+    bpf_map__set_max_entries(impl->skeleton->maps.spans, SB_OPERATOR_SPAN_BYTES);
   // The kernel makes room for tables at once.
   for (bpf_map* map : {impl->skeleton->maps.modules, impl->skeleton->maps.module_types})
     bpf_map__set_autocreate(map, set.modules);
   for (bpf_map* map : {impl->skeleton->maps.spans, impl->skeleton->maps.open_calls,
                        impl->skeleton->maps.span_sites, impl->skeleton->maps.value_types})
     bpf_map__set_autocreate(map, set.spans);
+  for (bpf_map* map : {impl->skeleton->maps.operators, impl->skeleton->maps.open_operators})
+    bpf_map__set_autocreate(map, set.operators);
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);

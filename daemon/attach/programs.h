@@ -21,6 +21,7 @@
 #include "bpf/shared/event.h"
 #include "bpf/shared/module_entry.h"
 #include "bpf/shared/native_site.h"
+#include "bpf/shared/operator.h"
 #include "bpf/shared/slot.h"
 #include "bpf/shared/span.h"
 #include "bpf/shared/verdict.h"
@@ -45,6 +46,8 @@ enum class ProgramKind {
   kSpanBeginMulti,
   kSpanEnd,
   kSpanEndMulti,
+  kOperatorBegin,  // by the kernel's other kind of link only
+  kOperatorEnd,
 };
 
 // Which programs are loaded: each costs the kernel some milliseconds.
@@ -52,7 +55,8 @@ struct ProgramSet {
   bool python = true;
   bool native = false;
   bool modules = false;
-  bool spans = false;  // their calls from begin to end
+  bool spans = false;      // their calls from begin to end
+  bool operators = false;  // and those of operators; with `spans`, and where UprobeMultiWorks()
   bool calibration = false;
   // One of several processes of a session: a smaller ring buffer, whose pages count twice, and a
   // smaller table of threads.
@@ -70,6 +74,8 @@ struct ProbePoint {
   ProgramKind kind{};
   std::string path;
   uint64_t file_offset = 0;
+  // Of operators, in place of file_offset: where each is, by its number.
+  std::vector<uint64_t> many_offsets;
 };
 
 // Most targets of one session.
@@ -131,6 +137,8 @@ class Programs {
   // At most so many; true: there may be more.
   bool ConsumeSpans(size_t most, const std::function<void(const sb_span_event&)>& on_event);
   uint64_t spans_lost() const;  // calls whose begin could not be told
+  // `operators[n]` is that of the nth offset of its probes.
+  absl::Status SetOperators(const std::vector<sb_operator>& operators);
 
   absl::Status SetVerdict(RemoteAddr code, const sb_verdict& verdict);
   // Verdicts that match nothing are left out where the table would become full: the programs then

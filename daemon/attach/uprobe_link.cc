@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <numeric>
+#include <vector>
 
 #include "daemon/base/str_cat.h"
 
@@ -36,14 +38,21 @@ static_assert(sizeof(LinkCreate) == 64);
 
 constexpr uint32_t kReturn = 1;  // BPF_F_UPROBE_MULTI_RETURN
 
-Fd LinkCreateSyscall(int program_fd, pid_t pid, const char* path, const uint64_t* offset,
+struct Offsets {
+  const uint64_t* first = nullptr;
+  const uint64_t* cookies = nullptr;  // none: the program asks for no cookie
+  uint32_t count = 1;
+};
+
+Fd LinkCreateSyscall(int program_fd, pid_t pid, const char* path, const Offsets& offsets,
                      bool on_return) {
   LinkCreate request{};
   request.program_fd = static_cast<uint32_t>(program_fd);
   request.attach_type = kAttachTypeUprobeMulti;
   request.path = reinterpret_cast<uint64_t>(path);
-  request.offsets = reinterpret_cast<uint64_t>(offset);
-  request.count = 1;
+  request.offsets = reinterpret_cast<uint64_t>(offsets.first);
+  request.cookies = reinterpret_cast<uint64_t>(offsets.cookies);
+  request.count = offsets.count;
   request.multi_flags = on_return ? kReturn : 0;
   request.pid = static_cast<uint32_t>(pid);
   return Fd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &request, sizeof(request))));
@@ -63,7 +72,7 @@ bool AskKernel() {
   if (!program.valid()) return false;
   const uint64_t offset = 0;
   const auto answers = [&](pid_t pid, int error) {
-    const Fd link = LinkCreateSyscall(program.get(), pid, "/", &offset, false);
+    const Fd link = LinkCreateSyscall(program.get(), pid, "/", {.first = &offset}, false);
     return !link.valid() && errno == error;
   };
   return answers(0, EBADF) && answers(-1, EINVAL);
@@ -79,8 +88,11 @@ constexpr bool kAsksForUprobeMulti = true;
 constexpr char kPmu[] = "/sys/bus/event_source/devices/uprobe/";
 
 absl::Status PlaceError(const UprobeSpec& spec) {
+  const std::string where = spec.many_offsets.empty()
+                                ? StrCat("offset ", spec.file_offset)
+                                : StrCat(spec.many_offsets.size(), " offsets");
   return ErrnoStatus(errno, StrCat(spec.kind == UprobeKind::kMulti ? "uprobe_multi" : "uprobe",
-                                   " at offset ", spec.file_offset, " of ", spec.path));
+                                   " at ", where, " of ", spec.path));
 }
 
 // The bit of perf_event_attr.config that makes it a probe on return: format/retprobe says
@@ -93,6 +105,20 @@ uint64_t ReturnBit() {
   if (colon != std::string::npos)
     std::from_chars(format.data() + colon + 1, format.data() + format.size(), bit);
   return uint64_t{1} << (bit & 63);
+}
+
+Fd OpenMultiLink(const UprobeSpec& spec, int program_fd) {
+  if (spec.many_offsets.empty()) {
+    return LinkCreateSyscall(program_fd, spec.pid, spec.path.c_str(), {.first = &spec.file_offset},
+                             spec.on_return);
+  }
+  std::vector<uint64_t> cookies(spec.many_offsets.size());
+  std::iota(cookies.begin(), cookies.end(), 0);
+  return LinkCreateSyscall(program_fd, spec.pid, spec.path.c_str(),
+                           {.first = spec.many_offsets.data(),
+                            .cookies = cookies.data(),
+                            .count = static_cast<uint32_t>(cookies.size())},
+                           spec.on_return);
 }
 
 absl::StatusOr<UprobeLink> OpenPerfLink(const UprobeSpec& spec, int program_fd) {
@@ -131,8 +157,7 @@ absl::StatusOr<Fd> OpenUprobeEvent(const UprobeSpec& spec) {
 absl::StatusOr<UprobeLink> OpenUprobe(const UprobeSpec& spec, int program_fd) {
   if (spec.kind == UprobeKind::kPerfEvent) return OpenPerfLink(spec, program_fd);
   UprobeLink opened;
-  opened.link =
-      LinkCreateSyscall(program_fd, spec.pid, spec.path.c_str(), &spec.file_offset, spec.on_return);
+  opened.link = OpenMultiLink(spec, program_fd);
   if (!opened.link.valid()) return PlaceError(spec);
   return opened;
 }

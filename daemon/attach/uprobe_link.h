@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "daemon/base/fd.h"
 #include "daemon/base/status.h"
@@ -27,7 +28,11 @@ struct UprobeSpec {
   std::string path;
   uint64_t file_offset = 0;
   bool on_return = false;
+  // kMulti: in place of file_offset one link at all of these, at most kMostOffsets. The program
+  // knows which by bpf_get_attach_cookie(): the place in this list.
+  std::vector<uint64_t> many_offsets;
 };
+inline constexpr size_t kMostOffsets = 16384;
 
 // Open as long as the descriptors.
 struct UprobeLink {

@@ -47,6 +47,7 @@ void FillTensors(const std::vector<NamedTensor>& tensors,
     message.set_index(index++);
     if (!one.tensor) continue;
     message.set_known(true);
+    message.set_tensor_id(one.tensor->impl.value);
     for (int64_t dim : one.tensor->dims) message.add_dims(dim);
     message.set_dtype(one.tensor->dtype);
     message.set_device(one.tensor->device);
@@ -119,8 +120,12 @@ std::vector<v1::ListModulesReply> ToReplies(const ModulesResult& result, const M
   FillWarnings(result, pieces.First());
   for (const ModuleTree& tree : result.forest.trees) {
     for (const Module& module : tree.modules) {
-      if (IsTaken(module, spec))
-        FillModule(module, spec, pieces.Next(&v1::ListModulesReply::add_modules));
+      if (!IsTaken(module, spec)) continue;
+      v1::Module& message = pieces.Next(&v1::ListModulesReply::add_modules);
+      FillModule(module, spec, message);
+      const auto parameters = result.forward_parameters.find(module.type.value);
+      if (parameters == result.forward_parameters.end()) continue;
+      for (const std::string& name : parameters->second) message.add_forward_parameters(Utf8(name));
     }
   }
   for (const Tie& tie : result.forest.ties) {

@@ -62,7 +62,7 @@ void SpanStream::Pump() {
   if (!end_.ok()) return Finish(end_);
   if (hub_ == nullptr) return;
   const SpanHub::Taken taken = hub_->Take(kMostInBatch);
-  if (!taken.spans.empty() || taken.lost != lost_) {
+  if (!taken.spans.empty() || !taken.operations.empty() || taken.lost != lost_) {
     lost_ = taken.lost;
     batch_ = ToBatch(taken);
     writing_ = true;

@@ -10,6 +10,10 @@ namespace {
 void Fill(const SpanTensor& tensor, v1::SpanTensor& message) {
   message.set_keyword(Utf8(tensor.key));
   for (int64_t dim : tensor.dims) message.add_dims(dim);
+  // Where memory is told, tensors are to be told apart.
+  if (tensor.storage == 0) return;
+  message.set_tensor_id(tensor.impl);
+  message.set_storage_id(tensor.storage);
 }
 
 void Fill(const Span& span, v1::Span& message) {
@@ -25,6 +29,17 @@ void Fill(const Span& span, v1::Span& message) {
   message.set_shapes_unknown(span.blind);
   for (const SpanTensor& tensor : span.inputs) Fill(tensor, *message.add_inputs());
   for (const SpanTensor& tensor : span.outputs) Fill(tensor, *message.add_outputs());
+}
+
+void Fill(const Operation& operation, v1::Operator& message) {
+  message.set_name(Utf8(*operation.name));
+  message.set_pid(operation.pid);
+  message.set_thread_id(operation.thread_id);
+  message.set_begin_ns(operation.begin_ns);
+  message.set_end_ns(operation.end_ns);
+  message.set_partial(operation.partial);
+  for (const SpanTensor& tensor : operation.inputs) Fill(tensor, *message.add_inputs());
+  for (const SpanTensor& tensor : operation.outputs) Fill(tensor, *message.add_outputs());
 }
 
 }  // namespace
@@ -46,6 +61,7 @@ v1::SpanBatch ToBatch(const SpanHub::Taken& taken) {
     message.set_module(known->second);
     Fill(span, message);
   }
+  for (const Operation& operation : taken.operations) Fill(operation, *batch.add_operators());
   return batch;
 }
 

@@ -178,6 +178,9 @@ absl::Status TakeSpans(const v1::AttachRequest& request, AttachSpec& spec) {
   SB_ASSIGN_OR_RETURN(spec.spans->skip_types, ToSkipTypes(request.spans().skip_types(),
                                                           request.spans().no_default_skip_types()));
   spec.spans->shapes = !request.spans().no_shapes();
+  spec.spans->operators = request.spans().operators();
+  if (spec.spans->operators && !spec.spans->shapes)
+    return absl::InvalidArgumentError("spans.operators: not with no_shapes");
   SB_ASSIGN_OR_RETURN(spec.spans->patterns,
                       ToModulePatterns("spans.modules", request.spans().modules()));
   return absl::OkStatus();

@@ -89,6 +89,7 @@ inline constexpr uint32_t kLargestMaxProcesses = 256;
 // Calls of its modules are told one by one.
 struct SpanOptions {
   SkipTypes skip_types;                 // of which no calls are told
+  bool operators = false;               // of torch that are called within them
   bool shapes = true;                   // of the tensors that go in and come out
   std::vector<ModulePattern> patterns;  // of the targets those that are followed; none: all of them
   std::shared_ptr<SpanHub> hub = std::make_shared<SpanHub>();

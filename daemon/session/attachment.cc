@@ -85,6 +85,7 @@ absl::Status Attachment::LoadPrograms() {
                           .native = !rules_.natives->empty(),
                           .modules = !rules_.modules->targets.empty(),
                           .spans = spec_.spans.has_value(),
+                          .operators = spec_.spans && spec_.spans->operators,
                           .one_of_several = !spec_.OneProcess(),
                           .closes_quickly = ClosesQuickly()};
   SB_ASSIGN_OR_RETURN(programs_, environment_.program_reserve == nullptr

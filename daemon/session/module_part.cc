@@ -9,11 +9,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "daemon/attach/uprobe_link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/cpython/sites.h"
 #include "daemon/session/row_counters.h"
 #include "daemon/stats/histogram.h"
 
@@ -23,85 +21,12 @@ namespace {
 constexpr uint64_t kLongestReadNs = 5'000'000'000;
 constexpr uint64_t kLongestPauseNs = 10'000'000'000;
 
-// `path` and nothing else, as a native pattern has it.
-absl::StatusOr<NativePattern> PatternOf(const std::string& path, uint64_t file_offset) {
-  std::string glob = path;
-  for (char& c : glob) {
-    if (c == '*' || c == '[' || c == ']' || c == '?') c = '?';
-  }
-  SB_ASSIGN_OR_RETURN(Glob compiled, Glob::Compile(glob));
-  return NativePattern{.text = StrCat(path, "+0x", absl::Hex(file_offset)),
-                       .path = std::move(compiled),
-                       .file_offset = file_offset};
-}
-
-absl::Status NotSeen(std::string_view root, absl::string_view why) {
-  return absl::UnimplementedError(
-      StrCat("calls of the instances of ", root, " cannot be seen: ", why));
-}
-
 }  // namespace
 
 // ---- Changing the targets ----
 
-absl::StatusOr<ModulePart::Probe> ModulePart::ProbeAt(const ModuleQuery& query,
-                                                      uint64_t vaddr) const {
-  SB_ASSIGN_OR_RETURN(const uint64_t file_offset, interpreter_->file->elf->FileOffset(vaddr));
-  SB_ASSIGN_OR_RETURN(const NativePattern pattern, PatternOf(interpreter_->path, file_offset));
-  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, {&pattern, 1}));
-  if (found.targets.size() == 1) return Probe{.target = std::move(found.targets.front())};
-  const absl::Status& refused = found.answers.front().refused;
-  return NotSeen(
-      query.root_type,
-      StrCat("no probe can be placed at ", pattern.text, " (",
-             refused.ok() ? "it is not where the process has it" : refused.message(), ")"));
-}
-
-// Where calls begin: a place in the interpreter's own text at which rdi is still the object. And,
-// for spans, where they end.
-absl::StatusOr<std::vector<ModulePart::Probe>> ModulePart::FindProbes(const ModuleQuery& query,
-                                                                      uint64_t vaddr) {
-  const ElfFile& elf = *interpreter_->file->elf;
-  std::vector<Probe> probes;
-  CallSites sites;
-  if (spec_.spans) {
-    absl::StatusOr<CallSites> found = FindCallSites(elf, vaddr);
-    if (!found.ok()) return NotSeen(query.root_type, found.status().message());
-    sites = *std::move(found);
-    saved_ = sites.saved;
-  } else {
-    SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, vaddr));
-  }
-  for (const ReturnSite& end : sites.ends) {
-    SB_ASSIGN_OR_RETURN(Probe probe, ProbeAt(query, end.vaddr));
-    probe.end = {.stack_bytes = static_cast<uint32_t>(end.stack_bytes),
-                 .result = static_cast<uint32_t>(end.result)};
-    probes.push_back(std::move(probe));
-  }
-  SB_ASSIGN_OR_RETURN(Probe begin, ProbeAt(query, sites.begin));
-  probes.push_back(std::move(begin));
-  return probes;
-}
-
-absl::Status ModulePart::FindSite(const ModuleQuery& query) {
-  if (IsPlaced()) return absl::OkStatus();
-  SB_ASSIGN_OR_RETURN(const RemoteAddr call, FindModuleCall(memory_, *interpreter_, query));
-  call_ = call;
-  if (!call) return NotSeen(query.root_type, "it has no __call__");
-  const uint64_t vaddr = call.value - interpreter_->load_bias;
-  if (!interpreter_->file->elf->IsExecutable(vaddr)) {
-    return NotSeen(query.root_type, StrCat("its __call__ is not the interpreter's (tp_call is ",
-                                           ToString(call), ", outside ", interpreter_->path, ")"));
-  }
-  SB_ASSIGN_OR_RETURN(probes_, FindProbes(query, vaddr));
-  root_type_ = query.root_type;
-  return absl::OkStatus();
-}
-
-// One where calls begin, and the ends, which are one or two.
 size_t ModulePart::most_links() const {
-  if (spec_.rules.modules->targets.empty()) return 0;
-  return IsPlaced() ? probes_.size() : spec_.spans ? 3 : 1;
+  return spec_.rules.modules->targets.empty() ? 0 : probes_.most_links();
 }
 
 absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
@@ -125,9 +50,9 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
     next_ = Resolution{.list = std::move(list)};
     return absl::OkStatus();
   }
-  if (IsPlaced() && list->query.root_type != root_type_) {
+  if (probes_.found() && list->query.root_type != probes_.root_type()) {
     return absl::FailedPreconditionError(
-        StrCat("the session is about modules that are instances of ", root_type_,
+        StrCat("the session is about modules that are instances of ", probes_.root_type(),
                ": end it, and attach anew"));
   }
   if (!interpreter_) {
@@ -135,11 +60,11 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
   }
   const std::string who = StrCat("pid ", process_.pid());
   if (interpreter_->layout().free_threaded) {
-    return Annotate(NotSeen(list->query.root_type,
-                            "this is a free-threaded build, which keeps no list of its objects"),
-                    who);
+    return absl::UnimplementedError(StrCat(
+        who, ": calls of the instances of ", list->query.root_type,
+        " cannot be seen: this is a free-threaded build, which keeps no list of its objects"));
   }
-  const absl::Status site = FindSite(list->query);
+  const absl::Status site = probes_.Find(*interpreter_, list->query);
   if (absl::IsNotFound(site)) {
     next_ = Resolution{.list = std::move(list), .warnings = {StrCat(who, ": ", site.message())}};
     return absl::OkStatus();
@@ -177,7 +102,7 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
         if (takes(next_->list->targets[i].pattern)) place.targets.push_back(i);
       }
       if (place.targets.empty()) continue;
-      if (module.call != call_) {
+      if (module.call != probes_.call()) {
         if (left_out++ == 0) first_left_out = StrCat(module.path, " (", module.full_type, ")");
         continue;
       }
@@ -195,45 +120,17 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
   return programs.ReserveModuleSlots(static_cast<uint32_t>(rows_.size()));
 }
 
-absl::Status ModulePart::OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal) {
-  if (!links_.empty() || !IsPlaced() || next_->list->targets.empty()) return absl::OkStatus();
-  const bool multi = programs.closes_quickly() && UprobeMultiWorks();
-  const ProgramKind begin = !spec_.spans
-                                ? (multi ? ProgramKind::kModuleHitMulti : ProgramKind::kModuleHit)
-                            : multi ? ProgramKind::kSpanBeginMulti
-                                    : ProgramKind::kSpanBegin;
-  const ProgramKind end = multi ? ProgramKind::kSpanEndMulti : ProgramKind::kSpanEnd;
-  std::vector<PlacedProbe> placed;
-  for (const Probe& probe : probes_) {
-    const NativeTarget& target = probe.target;
-    placed.push_back({target.site.address, target.device, target.inode, target.site.file_offset});
-    if (probe.end) SB_RETURN_IF_ERROR(programs.SetSpanSite(target.site.address, *probe.end));
-  }
-  SB_RETURN_IF_ERROR(journal.WillProbe(placed));
-  // One after the other, ends first: no call is seen to begin that is not seen to end.
-  for (const Probe& probe : probes_) {
-    const NativeSite& site = probe.target.site;
-    SB_ASSIGN_OR_RETURN(
-        const std::vector<uint64_t> links,
-        programs.OpenLinks({{probe.end ? end : begin, site.probe_path, site.file_offset}},
-                           process_.pid(), keeper));
-    links_.push_back(links.front());
-    new_links_.push_back(links.front());
-    SB_ASSIGN_OR_RETURN(const TextState state, LookAtText(process_, memory_, probe.target));
-    if (state == TextState::kProbed) continue;
-    return absl::FailedPreconditionError(
-        StrCat("pid ", process_.pid(), ": a probe on ", interpreter_->path,
-               " was accepted but does not show in the running process: the file was replaced or "
-               "copied under it (an overlay file system?); restart the process, then attach"));
-  }
-  return absl::OkStatus();
+absl::Status ModulePart::OpenProbes(Programs& programs, LinkKeeper& keeper, Journal& journal) {
+  if (probes_.open() || !probes_.found() || next_->list->targets.empty()) return absl::OkStatus();
+  opens_ = true;
+  return probes_.Open(programs, keeper, journal);
 }
 
 absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& journal) {
   rows_before_ = rows_.size();
   absl::Status status = PlanRows(programs);
   if (status.ok()) FollowSpans(programs);
-  if (status.ok()) status = OpenProbe(programs, keeper, journal);
+  if (status.ok()) status = OpenProbes(programs, keeper, journal);
   if (status.ok()) IntroduceModules(programs);
   if (!status.ok()) Rollback(programs);
   return status;
@@ -241,15 +138,11 @@ absl::Status ModulePart::Stage(Programs& programs, LinkKeeper& keeper, Journal& 
 
 void ModulePart::Rollback(Programs& programs) {
   if (!next_) return;
-  if (!new_links_.empty()) {
-    programs.CloseLinks(new_links_);
-    links_.clear();
-  }
+  if (std::exchange(opens_, false)) probes_.Close(programs);
   while (rows_.size() > rows_before_) {
     row_by_path_.erase(rows_.back().path);
     rows_.pop_back();
   }
-  new_links_.clear();
   next_places_.clear();
   next_.reset();
 }
@@ -273,7 +166,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   warnings_ = std::move(next_->warnings);
   places_ = std::move(next_places_);
   next_.reset();
-  new_links_.clear();
+  opens_ = false;
   for (Row& row : rows_) row.in_force = false;
   for (const Place& place : places_) {
     Row& row = rows_[place.row];
@@ -287,7 +180,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   constexpr size_t kMostWarnings = 20;
   if (forest_.warnings.size() > kMostWarnings) forest_.warnings.resize(kMostWarnings);
   PublishDoses(rules, programs);
-  if (IsPlaced()) SetTargets(programs);
+  if (probes_.found()) SetTargets(programs);
 }
 
 bool ModulePart::IsFollowed(const Module& module) const {
@@ -307,10 +200,10 @@ sb_module ModulePart::EntryOf(const Module& module, uint32_t slot) const {
 
 // What is about to be told of must be known first.
 void ModulePart::FollowSpans(Programs& programs) {
-  if (!spec_.spans || !IsPlaced()) return;
+  if (!spec_.spans || !probes_.found()) return;
   if (collector_ == nullptr) {
-    collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs, saved_,
-                                                 spec_.spans->hub);
+    collector_ = std::make_unique<SpanCollector>(process_, memory_, *interpreter_, programs,
+                                                 probes_.saved(), spec_.spans->hub);
   }
   SpanCollector::Modules modules;
   for (const ModuleTree& tree : next_->forest.trees) {
@@ -320,6 +213,7 @@ void ModulePart::FollowSpans(Programs& programs) {
     }
   }
   collector_->SetModules(std::move(modules));
+  if (spec_.spans->operators) collector_->SetOperators(probes_.operators().names());
   if (spec_.spans->shapes) collector_->SetTensors(next_->forest);
 }
 
@@ -380,14 +274,11 @@ void ModulePart::SetTargets(Programs& programs) {
 }
 
 void ModulePart::CloseRetired(Programs& programs) {
-  if (links_.empty() || !list_->targets.empty()) return;
-  programs.CloseLinks(links_);
-  links_.clear();
+  if (list_->targets.empty()) probes_.Close(programs);
 }
 
 uint64_t ModulePart::CostNs() const {
-  const bool stepped = IsPlaced() && !probes_.back().target.site.emulated;
-  return stepped ? spec_.trap_costs.stepped_ns : spec_.trap_costs.emulated_ns;
+  return probes_.single_stepped() ? spec_.trap_costs.stepped_ns : spec_.trap_costs.emulated_ns;
 }
 
 void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) const {
@@ -435,7 +326,7 @@ void ModulePart::AwaitImport(const TargetRules& rules, Programs& programs, LinkK
                              Journal& journal) {
   if (MonotonicNs() < next_look_ns_) return;
   next_look_ns_ = MonotonicNs() + kLookEveryNs;
-  absl::Status status = FindSite(list_->query);
+  absl::Status status = probes_.Find(*interpreter_, list_->query);
   // Half imported, perhaps.
   if (absl::IsNotFound(status) || absl::IsDataLoss(status)) return;
   next_ = Resolution{.list = list_};
@@ -449,7 +340,7 @@ void ModulePart::AwaitImport(const TargetRules& rules, Programs& programs, LinkK
 void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
                       Journal& journal) {
   if (list_->targets.empty()) return;
-  if (!IsPlaced() || links_.empty()) return AwaitImport(rules, programs, keeper, journal);
+  if (!probes_.open()) return AwaitImport(rules, programs, keeper, journal);
   if (!looking_.valid()) return LookWhereDue(programs);
   if (looking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   Found found = looking_.get();
@@ -495,7 +386,7 @@ void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs&
 // ---- What is told ----
 
 std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const {
-  if (!IsPlaced()) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
+  if (!probes_.found()) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
   if (forest_.trees.empty()) return {{"", "there is no module yet"}};
   const bool by_type = target.pattern.text().starts_with("type:");
   return {{"", StrCat("none of the ", forest_.modules(), " modules has such a ",
@@ -535,15 +426,10 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
   }
   snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
   if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
+  const std::vector<std::string>& unseen = probes_.operators().warnings();
+  snapshot.warnings.insert(snapshot.warnings.end(), unseen.begin(), unseen.end());
   snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
                            forest_.warnings.end());
-}
-
-uint32_t ModulePart::CountTextBytesChanged() const {
-  return static_cast<uint32_t>(std::ranges::count_if(probes_, [&](const Probe& probe) {
-    const absl::StatusOr<TextState> state = LookAtText(process_, memory_, probe.target);
-    return !state.ok() || *state == TextState::kProbed || *state == TextState::kChanged;
-  }));
 }
 
 }  // namespace sbump

@@ -18,8 +18,8 @@
 #include "daemon/attach/journal.h"
 #include "daemon/attach/programs.h"
 #include "daemon/cpython/interpreter.h"
-#include "daemon/native/resolve.h"
 #include "daemon/session/attach_spec.h"
+#include "daemon/session/module_probes.h"
 #include "daemon/session/span_collector.h"
 #include "daemon/stats/snapshot.h"
 #include "daemon/torch/read_modules.h"
@@ -30,7 +30,7 @@ class ModulePart {
  public:
   // `spec` must outlive it.
   ModulePart(const TargetProcess& process, const MemoryReader& memory, const AttachSpec& spec)
-      : process_(process), memory_(memory), spec_(spec) {}
+      : process_(process), memory_(memory), spec_(spec), probes_(process, memory, spec) {}
 
   // Targets change in the steps of NativePart, for the same reason.
   //
@@ -56,8 +56,8 @@ class ModulePart {
   // Null where there are no module targets.
   const Interpreter* interpreter() const { return interpreter_ ? &*interpreter_ : nullptr; }
   // Once the probe is gone: bytes at its site that are not those of the file.
-  uint32_t CountTextBytesChanged() const;
-  bool has_probe() const { return !links_.empty(); }
+  uint32_t CountTextBytesChanged() const { return probes_.CountTextBytesChanged(); }
+  bool has_probe() const { return probes_.open(); }
   // That it may come to.
   size_t most_links() const;
   // Once the probe is gone: hands on what is known of its calls, and ends that.
@@ -98,20 +98,11 @@ class ModulePart {
   };
 
   absl::StatusOr<Resolution> Look(std::shared_ptr<const ModuleList> list) const;
-  // A place of a probe.
-  struct Probe {
-    NativeTarget target;
-    std::optional<sb_span_site> end;  // calls end here; else they begin
-  };
-  absl::Status FindSite(const ModuleQuery& query);
-  absl::StatusOr<Probe> ProbeAt(const ModuleQuery& query, uint64_t vaddr) const;
-  absl::StatusOr<std::vector<Probe>> FindProbes(const ModuleQuery& query, uint64_t vaddr);
-  bool IsPlaced() const { return !probes_.empty(); }
   bool IsFollowed(const Module& module) const;
   void FollowSpans(Programs& programs);
   void AwaitImport(const TargetRules& rules, Programs& programs, LinkKeeper& keeper,
                    Journal& journal);
-  absl::Status OpenProbe(Programs& programs, LinkKeeper& keeper, Journal& journal);
+  absl::Status OpenProbes(Programs& programs, LinkKeeper& keeper, Journal& journal);
   absl::Status PlanRows(Programs& programs);
   size_t RowOf(const Module& module);
   sb_module EntryOf(const Module& module, uint32_t slot) const;
@@ -132,10 +123,7 @@ class ModulePart {
   const AttachSpec& spec_;
 
   std::optional<Interpreter> interpreter_;
-  std::string root_type_;      // what the site is of
-  RemoteAddr call_;            // its tp_call
-  std::vector<Probe> probes_;  // that of the begins is the last
-  std::vector<uint64_t> links_;
+  ModuleProbes probes_;
 
   std::shared_ptr<const ModuleList> list_ = std::make_shared<const ModuleList>();
   ModuleForest forest_;
@@ -151,7 +139,7 @@ class ModulePart {
   // Resolved, and not yet committed.
   std::optional<Resolution> next_;
   std::vector<Place> next_places_;
-  std::vector<uint64_t> new_links_;
+  bool opens_ = false;  // probes that were not there before
   size_t rows_before_ = 0;
 
   std::future<Found> looking_;
@@ -160,7 +148,6 @@ class ModulePart {
   uint64_t next_news_ns_ = 0;
   uint64_t unknown_calls_ = 0;
   std::unique_ptr<SpanCollector> collector_;
-  SavedRegisters saved_{};  // where calls of modules begin
   uint64_t calls_of_gone_ = 0;
 };
 

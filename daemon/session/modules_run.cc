@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/cached_reader.h"
 #include "daemon/session/stopped_walk.h"
 
 namespace sbump {
@@ -13,6 +14,7 @@ namespace {
 
 // Below what a client waits for.
 constexpr uint64_t kLongestReadNs = 15'000'000'000;
+constexpr size_t kCacheBytes = 16 << 20;
 
 }  // namespace
 
@@ -92,6 +94,9 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   if (!forest.ok()) return Annotate(forest.status(), who);
   result.read_ns = MonotonicNs() - begin_ns;
   result.forest = *std::move(forest);
+  // Of classes, which stay as they are.
+  const CachedReader cache(memory, kCacheBytes);
+  result.forward_parameters = ReadForwardParameters(cache, interpreter, result.forest.trees);
   return result;
 }
 

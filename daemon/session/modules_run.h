@@ -8,6 +8,7 @@
 #include "daemon/session/authorise.h"
 #include "daemon/session/skip_types.h"
 #include "daemon/stats/snapshot.h"
+#include "daemon/torch/forward_parameters.h"
 #include "daemon/torch/read_modules.h"
 
 namespace sbump {
@@ -22,6 +23,7 @@ struct ModulesSpec {
 struct ModulesResult {
   ProcessInfo process;
   ModuleForest forest;  // all modules
+  ForwardParameters forward_parameters;
   std::vector<std::string> warnings;
   uint64_t read_ns = 0;
   SessionTimes times;  // stops

@@ -85,7 +85,15 @@ void SpanCollector::SetTensors(const ModuleForest& forest) {
   sb_span_layout& layout = programs_.span_layout();
   layout.tensor_impl = static_cast<uint32_t>(forest.tensors->impl);
   layout.tensor_sizes = static_cast<uint32_t>(forest.tensors->sizes);
+  std::lock_guard lock(mutex_);
+  if (operators_ != nullptr && forest.tensors->storage > 0)
+    layout.tensor_storage = static_cast<uint32_t>(forest.tensors->storage);
   __atomic_store_n(&layout.knows_tensors, 1, __ATOMIC_RELEASE);
+}
+
+void SpanCollector::SetOperators(std::shared_ptr<const OperatorProbes::Names> names) {
+  std::lock_guard lock(mutex_);
+  operators_ = std::move(names);
 }
 
 SpanFigures SpanCollector::FiguresOf(const std::string& path) const {
@@ -123,11 +131,12 @@ bool SpanCollector::Consume() {
   {
     std::lock_guard lock(mutex_);
     current_ = modules_;
+    current_operators_ = operators_;
   }
   const bool more =
       programs_.ConsumeSpans(kMostAtOnce, [this](const sb_span_event& event) { OnEvent(event); });
   Count();
-  hub_->Add(std::exchange(spans_, {}));
+  hub_->Add(std::exchange(spans_, {}), std::exchange(operations_, {}));
   const uint64_t lost = programs_.spans_lost() + assembler_.unpaired();
   hub_->NoteLost(lost - std::exchange(lost_before_, lost));
   return more;
@@ -150,7 +159,19 @@ void SpanCollector::Publish() {
   for (auto& [path, figures] : fresh) figures_.insert_or_assign(std::move(path), figures);
 }
 
+void SpanCollector::OnOperator(const sb_span_event& event) {
+  if (event.kind == SB_OPERATOR_END) {
+    std::optional<Operation> operation = assembler_.EndOperator(event);
+    if (!operation) return;
+    operation->pid = process_.pid();
+    operations_.push_back(*std::move(operation));
+  } else if (current_operators_ != nullptr && event.object < current_operators_->size()) {
+    assembler_.BeginOperator(event, (*current_operators_)[event.object]);
+  }
+}
+
 void SpanCollector::OnEvent(const sb_span_event& event) {
+  if (event.kind == SB_OPERATOR_BEGIN || event.kind == SB_OPERATOR_END) return OnOperator(event);
   const bool lacks_tensors = event.unknown_type != 0 && Classify(RemoteAddr{event.unknown_type});
   if (event.kind == SB_SPAN_END) {
     std::optional<Span> span = assembler_.End(event, lacks_tensors);

@@ -18,6 +18,7 @@
 #include "daemon/cpython/sites.h"
 #include "daemon/cpython/types.h"
 #include "daemon/process/target_process.h"
+#include "daemon/session/operator_probes.h"
 #include "daemon/spans/assembler.h"
 #include "daemon/spans/hub.h"
 #include "daemon/stats/call_times.h"
@@ -43,6 +44,8 @@ class SpanCollector {
   void SetModules(Modules modules);
   // Where the process's tensors have their shape.
   void SetTensors(const ModuleForest& forest);
+  // By number: those whose calls are told, too. Not to change.
+  void SetOperators(std::shared_ptr<const OperatorProbes::Names> names);
   // Of the calls of a path, as they were some ms ago, or at the end. From any thread.
   SpanFigures FiguresOf(const std::string& path) const;
   // Takes what there is, and ends. The probes should be gone.
@@ -55,6 +58,7 @@ class SpanCollector {
   void Count();
   void Publish();
   void OnEvent(const sb_span_event& event);
+  void OnOperator(const sb_span_event& event);
   // True: instances of it are tensors.
   bool Classify(RemoteAddr type);
   void LookForGreenlets();
@@ -67,11 +71,13 @@ class SpanCollector {
   const std::shared_ptr<SpanHub> hub_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const Modules> modules_;                // guarded by mutex_
-  std::unordered_map<std::string, SpanFigures> figures_;  // guarded by mutex_; by path
+  std::shared_ptr<const Modules> modules_;                  // guarded by mutex_
+  std::shared_ptr<const OperatorProbes::Names> operators_;  // guarded by mutex_
+  std::unordered_map<std::string, SpanFigures> figures_;    // guarded by mutex_; by path
 
   // The thread's own.
   std::shared_ptr<const Modules> current_;
+  std::shared_ptr<const OperatorProbes::Names> current_operators_;
   Types types_;
   SpanAssembler assembler_;
   std::map<std::pair<uint64_t, uint32_t>, std::string> names_;  // of keywords: by address and hash
@@ -79,6 +85,7 @@ class SpanCollector {
   std::set<std::string> counted_;                               // since figures_ were made
   uint64_t next_publish_ns_ = 0;
   std::vector<Span> spans_;
+  std::vector<Operation> operations_;
   uint64_t lost_before_ = 0;
   uint64_t next_look_ns_ = 0;
 

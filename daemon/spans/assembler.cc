@@ -13,7 +13,9 @@ std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) con
     const sb_span_tensor& tensor = event.tensor[i];
     if (tensor.dims > SB_SPAN_DIMS - first) break;
     tensors.push_back({.key = tensor.key == 0 ? "" : name_of_(tensor),
-                       .dims = {event.dim + first, event.dim + first + tensor.dims}});
+                       .dims = {event.dim + first, event.dim + first + tensor.dims},
+                       .impl = tensor.impl,
+                       .storage = tensor.storage});
     first += tensor.dims;
   }
   return tensors;
@@ -77,6 +79,40 @@ std::optional<Span> SpanAssembler::End(const sb_span_event& event, bool lacks_te
   }
   if (thread.empty()) threads_.erase(found);
   return span;
+}
+
+// ---- Operators ----
+
+// An undefined one (of an optional argument) has no storage, and no dims.
+std::vector<SpanTensor> SpanAssembler::DefinedOf(const sb_span_event& event) const {
+  std::vector<SpanTensor> tensors = TensorsOf(event);
+  std::erase_if(
+      tensors, [](const SpanTensor& tensor) { return tensor.storage == 0 && tensor.dims.empty(); });
+  return tensors;
+}
+
+void SpanAssembler::BeginOperator(const sb_span_event& event,
+                                  std::shared_ptr<const std::string> name) {
+  operations_.erase(event.tid);  // it raised
+  if (!threads_.contains(event.tid) || operations_.size() >= kMostThreads) return;
+  OpenOperation open{.stack = event.stack, .number = event.object};
+  open.operation = {.name = std::move(name),
+                    .thread_id = event.tid,
+                    .begin_ns = event.at_ns,
+                    .partial = (event.flags & SB_SPAN_PARTIAL) != 0,
+                    .inputs = DefinedOf(event)};
+  operations_.emplace(event.tid, std::move(open));
+}
+
+std::optional<Operation> SpanAssembler::EndOperator(const sb_span_event& event) {
+  const auto open = operations_.extract(event.tid);
+  if (open.empty() || open.mapped().stack != event.stack || open.mapped().number != event.object)
+    return std::nullopt;
+  Operation operation = std::move(open.mapped().operation);
+  operation.end_ns = event.at_ns;
+  operation.partial |= (event.flags & SB_SPAN_PARTIAL) != 0;
+  operation.outputs = DefinedOf(event);
+  return operation;
 }
 
 }  // namespace sbump

@@ -34,6 +34,12 @@ class SpanAssembler {
   // Nothing where its begin was not seen, or cannot be told from another one's.
   std::optional<Span> End(const sb_span_event& event, bool lacks_tensors = false);
 
+  // The same of operators: one of a thread is open at a time. One outside of all modules is left
+  // out.
+  void BeginOperator(const sb_span_event& event, std::shared_ptr<const std::string> name);
+  // Nothing where its begin was not told.
+  std::optional<Operation> EndOperator(const sb_span_event& event);
+
   // Begins without an end, and ends without a begin.
   uint64_t unpaired() const { return unpaired_; }
 
@@ -52,10 +58,17 @@ class SpanAssembler {
 
   void DropDead(Thread& thread, const sb_span_event& event);
   std::vector<SpanTensor> TensorsOf(const sb_span_event& event) const;
+  std::vector<SpanTensor> DefinedOf(const sb_span_event& event) const;
 
   const NameOf name_of_;
   bool switches_stacks_ = false;
   std::unordered_map<uint32_t, Thread> threads_;
+  struct OpenOperation {
+    uint64_t stack = 0;
+    uint64_t number = 0;
+    Operation operation;
+  };
+  std::unordered_map<uint32_t, OpenOperation> operations_;  // one of each thread
   uint64_t unpaired_ = 0;
 };
 

@@ -6,14 +6,33 @@
 
 namespace sbump {
 
-void SpanHub::Add(std::vector<Span> spans) {
-  if (spans.empty()) return;
+namespace {
+
+// Returns how many found no room.
+template <typename T>
+size_t Append(std::vector<T> fresh, std::deque<T>& waiting) {
+  const size_t room = SpanHub::kMostWaiting - std::min(SpanHub::kMostWaiting, waiting.size());
+  const size_t taken = std::min(room, fresh.size());
+  std::move(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(taken),
+            std::back_inserter(waiting));
+  return fresh.size() - taken;
+}
+
+template <typename T>
+std::vector<T> TakeFirst(std::deque<T>& waiting, size_t most) {
+  const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(most, waiting.size()));
+  std::vector<T> taken(std::move_iterator(waiting.begin()), std::move_iterator(end));
+  waiting.erase(waiting.begin(), end);
+  return taken;
+}
+
+}  // namespace
+
+void SpanHub::Add(std::vector<Span> spans, std::vector<Operation> operations) {
+  if (spans.empty() && operations.empty()) return;
   std::unique_lock lock(mutex_);
-  const size_t room = kMostWaiting - std::min(kMostWaiting, waiting_.size());
-  const size_t taken = std::min(room, spans.size());
-  std::move(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(taken),
-            std::back_inserter(waiting_));
-  lost_ += spans.size() - taken;
+  lost_ += Append(std::move(operations), operations_);
+  lost_ += Append(std::move(spans), waiting_);
   Tell(std::move(lock));
 }
 
@@ -40,12 +59,9 @@ bool SpanHub::Open(std::function<void()> on_news) {
 
 SpanHub::Taken SpanHub::Take(size_t most) {
   std::lock_guard lock(mutex_);
-  Taken taken{.lost = lost_};
-  const auto count = static_cast<std::ptrdiff_t>(std::min(most, waiting_.size()));
-  taken.spans.assign(std::move_iterator(waiting_.begin()),
-                     std::move_iterator(waiting_.begin() + count));
-  waiting_.erase(waiting_.begin(), waiting_.begin() + count);
-  taken.finished = finished_ && waiting_.empty();
+  Taken taken{.operations = TakeFirst(operations_, most), .lost = lost_};
+  if (operations_.empty()) taken.spans = TakeFirst(waiting_, most);
+  taken.finished = finished_ && operations_.empty() && waiting_.empty();
   return taken;
 }
 

@@ -1,4 +1,4 @@
-// A call of a module, from begin to end.
+// A call of a module, or of an operator, from begin to end.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@ struct SpanModule {
 struct SpanTensor {
   std::string key;  // of a keyword argument; empty: positional, or a result
   std::vector<int64_t> dims;
+  uint64_t impl = 0;     // address of its c10::TensorImpl
+  uint64_t storage = 0;  // of its c10::StorageImpl; 0: none, or not asked for
 
   bool operator==(const SpanTensor&) const = default;
 };
@@ -34,6 +36,19 @@ struct Span {
   bool partial = false;            // more tensors, or deeper in lists, than are looked at
   bool blind = false;              // where tensors have their shape was not known
   std::vector<SpanTensor> inputs;  // positional ones, and those of keywords, in order
+  std::vector<SpanTensor> outputs;
+};
+
+// Of an operator of torch's dispatcher, made within a call of a module, and not by another
+// operator.
+struct Operation {
+  std::shared_ptr<const std::string> name;  // "softmax.int"
+  int pid = 0;
+  uint32_t thread_id = 0;  // as in Span
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  bool partial = false;
+  std::vector<SpanTensor> inputs;
   std::vector<SpanTensor> outputs;
 };
 

@@ -43,7 +43,7 @@ std::vector<Instruction> StraightLine(const ElfFile& elf, uint64_t start, size_t
 }
 
 absl::StatusOr<ReachedCode> ReachedCode::From(const ElfFile& elf, std::span<const uint64_t> starts,
-                                              size_t max_instructions) {
+                                              size_t max_instructions, const CodeRange& within) {
   ReachedCode code;
   std::vector<uint64_t> waiting(starts.begin(), starts.end());
   for (uint64_t start : starts) code.landings_.push_back({start, start});
@@ -51,7 +51,7 @@ absl::StatusOr<ReachedCode> ReachedCode::From(const ElfFile& elf, std::span<cons
   while (!waiting.empty()) {
     const uint64_t at = waiting.back();
     waiting.pop_back();
-    if (!seen.insert(at).second) continue;
+    if (!within.Contains(at) || !seen.insert(at).second) continue;
     const std::optional<Instruction> next = Decode(elf, at);
     if (!next) continue;
     if (code.instructions_.size() == max_instructions) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,9 +24,11 @@ std::vector<Instruction> StraightLine(const ElfFile& elf, uint64_t start,
 // Everything that is reached from some starts without passing an indirect jump.
 class ReachedCode {
  public:
-  // kUnimplemented above `max_instructions`.
+  // kUnimplemented above `max_instructions`. What lies outside `within` is not followed.
   static absl::StatusOr<ReachedCode> From(const ElfFile& elf, std::span<const uint64_t> starts,
-                                          size_t max_instructions);
+                                          size_t max_instructions,
+                                          const CodeRange& within = {
+                                              0, std::numeric_limits<uint64_t>::max()});
 
   // In the order of their addresses.
   std::span<const Instruction> instructions() const { return instructions_; }

@@ -1,0 +1,29 @@
+// The operators of torch's dispatcher in its library, and where a probe sees each begin and return.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/process/elf_file.h"
+#include "daemon/torch/operator_signature.h"
+
+namespace sbump {
+
+struct OperatorSite {
+  OperatorSignature signature;
+  uint64_t begin_vaddr =
+      0;  // at::_ops::NAME::call, or behind its endbr64: all is as the caller left it
+  uint64_t return_vaddr = 0;  // the only `ret` that is reached from there
+};
+
+struct OperatorSites {
+  std::vector<OperatorSite> sites;    // by address
+  std::vector<std::string> left_out;  // "softmax_int: why"
+};
+
+// kNotFound: the file has none.
+absl::StatusOr<OperatorSites> FindOperators(const ElfFile& elf);
+
+}  // namespace sbump
