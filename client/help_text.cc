@@ -54,10 +54,20 @@ constexpr Example kSpansExamples[] = {
      "sbumpctl spans -p 1234 --module '*.attn' --forwards 5 --format jsonl"},
 };
 
+constexpr Example kGraphExamples[] = {
+    {"The operators and modules of a forward, and who takes what", "sbumpctl graph --pid 1234"},
+    {"A picture", "sbumpctl graph -p 1234 -o graph.dot; dot -Tsvg graph.dot > graph.svg"},
+    {"With the blocks of the model as nodes",
+     "sbumpctl graph -p 1234 --leaf '*DecoderLayer' --format json"},
+    {"One layer, operators only", "sbumpctl graph -p 1234 --of top.layers.0 --no-leaf"},
+};
+
 constexpr Example kScheduleExamples[] = {
     {"The nodes of a model", "sbumpctl schedule list --pid 1234"},
     {"All query and key projections, as (parent, node)",
      "sbumpctl schedule find '(q|k)_proj$' -p 1234"},
+    {"Attention that is written out, in the graph of 20 forwards",
+     "sbumpctl schedule find --pattern 'matmul > div > add > softmax' -p 1234"},
     {"What a file says, for half a minute",
      "sbumpctl schedule apply slow.yaml -p 1234 --duration 30s"},
     {"What sessions do at the process now, as such a file",
@@ -146,6 +156,16 @@ constexpr CommandText kTexts[] = {
      "A forward is an outermost call of the topmost module that --module takes (default: of all "
      "modules, so the model itself).",
      kSpansExamples},
+    {"graph", "show the graph of operators and modules that forwards of a model made",
+     "Captures forwards of the running model: each call of a module, each operator that they call "
+     "by themselves, and which tensor one gave and another took. Prints nodes with the names of "
+     "torch.fx, edges, and of each node the module within which it was called. Nothing is traced, "
+     "compiled or called in the process.\n"
+     "\n"
+     "Modules of torch.nn are one node each (except Sequential). An edge is told when 90% of the "
+     "forwards with these nodes have it: tensors are known by their addresses, which are used "
+     "again. What was not seen is said.",
+     kGraphExamples},
     {"schedule", "see a model as a schedule: what is done at each of its modules",
      "A schedule is the tree of a model's modules with what sbump does at each. The nodes are "
      "named "

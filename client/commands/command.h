@@ -36,6 +36,7 @@ void AddAttach(CLI::App* root, CommandContext* context);
 void AddMatch(CLI::App* root, CommandContext* context);
 void AddModules(CLI::App* root, CommandContext* context);
 void AddSpans(CLI::App* root, CommandContext* context);
+void AddGraph(CLI::App* root, CommandContext* context);
 void AddSchedule(CLI::App* root, CommandContext* context);
 void AddList(CLI::App* root, CommandContext* context);
 void AddWatch(CLI::App* root, CommandContext* context);

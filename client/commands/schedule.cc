@@ -2,7 +2,9 @@
 
 #include "client/bounded_file.h"
 #include "client/commands/attach_session.h"
+#include "client/commands/capture_session.h"
 #include "client/commands/command.h"
+#include "client/graph/subgraph_view.h"
 #include "client/human_units.h"
 #include "client/limits.h"
 #include "client/output_file.h"
@@ -20,35 +22,50 @@ constexpr size_t kLongestFile = 1 << 20;
 
 struct ScheduleFlags {
   std::string action, what;
-  int32_t pid = 0;
-  std::string root;
-  std::optional<std::string> prefix;
+  std::string pattern;   // of find, instead of `what`
+  CaptureFlags capture;  // its pid, root, prefix and so on are those of every action
   bool within_leaves = false;
   std::string format = "table";
-  std::optional<uint64_t> duration_ns;
-  std::optional<uint64_t> ttl_ns;
   AttachOutput shown;
 
   bool Takes(std::string_view name) const { return action == name; }
+  // Forwards are captured for it.
+  bool NeedsGraph() const { return Takes("find") && !pattern.empty(); }
 };
 
-absl::Status Check(const ScheduleFlags& flags) {
-  const bool needs_what = flags.Takes("find") || flags.Takes("apply");
+absl::Status CheckWhat(const ScheduleFlags& flags) {
+  const bool needs_what = (flags.Takes("find") && flags.pattern.empty()) || flags.Takes("apply");
   if (needs_what && flags.what.empty()) {
-    return absl::InvalidArgumentError(flags.Takes("find")
-                                          ? "find: write a regular expression behind it"
-                                          : "apply: write the name of a file behind it");
+    return absl::InvalidArgumentError(
+        flags.Takes("find") ? "find: write a regular expression behind it, or --pattern"
+                            : "apply: write the name of a file behind it");
   }
-  if (!needs_what && !flags.what.empty())
-    return absl::InvalidArgumentError(StrCat(flags.action, " takes no ", flags.what));
-  if (flags.pid == 0 && !flags.Takes("primitives"))
+  if (needs_what || flags.what.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(flags.Takes("find")
+                                        ? StrCat("find: either --pattern or ", flags.what)
+                                        : StrCat(flags.action, " takes no ", flags.what));
+}
+
+absl::Status Check(const ScheduleFlags& flags) {
+  SB_RETURN_IF_ERROR(CheckWhat(flags));
+  if (flags.capture.pid == 0 && !flags.Takes("primitives"))
     return absl::InvalidArgumentError("no process: name it with --pid");
   if (flags.format == "yaml" && !flags.Takes("list"))
     return absl::InvalidArgumentError("--format yaml: of `schedule list` only");
-  if (!flags.Takes("apply") && (flags.duration_ns || flags.ttl_ns || flags.shown.keep ||
-                                !flags.shown.spans_file.empty() || !flags.shown.output.empty())) {
+  if (!flags.pattern.empty() && !flags.Takes("find"))
+    return absl::InvalidArgumentError("--pattern is about `schedule find`");
+  if (!flags.NeedsGraph() && HasCaptureFlags(flags.capture)) {
     return absl::InvalidArgumentError(
-        "--duration, --ttl, --keep, --spans and --output are about `schedule apply`");
+        "--forwards, --of, --leaf and --no-leaf are about `schedule find --pattern`");
+  }
+  const bool has_times = flags.capture.duration_ns || flags.capture.ttl_ns;
+  if (has_times && !flags.Takes("apply") && !flags.NeedsGraph()) {
+    return absl::InvalidArgumentError(
+        "--duration and --ttl are about `schedule apply` and `schedule find --pattern`");
+  }
+  if (!flags.Takes("apply") &&
+      (flags.shown.keep || !flags.shown.spans_file.empty() || !flags.shown.output.empty())) {
+    return absl::InvalidArgumentError("--keep, --spans and --output are about `schedule apply`");
   }
   return CheckSpansFile(flags.shown);
 }
@@ -86,12 +103,15 @@ absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
   return doing;
 }
 
+size_t Width() {
+  return IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
+}
+
 std::string Render(const CommandContext& context, const ScheduleFlags& flags,
                    const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
   if (flags.format == "json") return NodesJson(nodes, doing);
   if (flags.format == "yaml") return NodesYaml(nodes, doing);
-  const size_t width = IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
-  return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), width);
+  return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), Width());
 }
 
 // As Python's re.match() on the node's name within its parent.
@@ -104,20 +124,40 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
 ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const auto modules = ListModules(**client, flags.pid, flags.root, flags.prefix);
+  const auto modules =
+      ListModules(**client, flags.capture.pid, flags.capture.root, flags.capture.prefix);
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
   if (flags.Takes("find")) {
     const absl::Status status = KeepFound(flags.what, nodes);
     if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   }
-  const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.pid);
+  const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.capture.pid);
   (*client)->CancelAll();
   if (!doing.ok()) return Fail(doing.status(), Subject::kProcess);
   const ExitCode code = Print(Render(context, flags, nodes, *doing),
                               nodes.empty() ? ExitCode::kNoMatch : ExitCode::kOk);
   if (nodes.empty()) Say("no node of the model is matched");
   return code;
+}
+
+// ---- find --pattern ----
+
+ExitCode FindSubgraph(const CommandContext& context, const ScheduleFlags& flags) {
+  const absl::StatusOr<SubgraphPattern> pattern = SubgraphPattern::Parse(flags.pattern);
+  if (!pattern.ok())
+    return Fail(ExitCode::kBadTargets, StrCat("--pattern: ", pattern.status().message()));
+  Graph graph;
+  const ExitCode code = CaptureGraph(context, flags.capture, &graph);
+  if (code != ExitCode::kOk) return code;
+  const std::vector<Subgraph> found = FindSubgraphs(graph, *pattern);
+  const bool json = flags.format == "json";
+  const std::string text =
+      json ? SubgraphsJson(graph, found)
+           : SubgraphsText(graph, found, PaletteFor(context, STDOUT_FILENO), Width());
+  const ExitCode end = Print(text, found.empty() ? ExitCode::kNoMatch : ExitCode::kOk);
+  if (found.empty()) Say("the pattern is nowhere in the graph");
+  return end;
 }
 
 // ---- apply ----
@@ -155,7 +195,7 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
     const auto client = Connect(context);
     if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-    auto reply = ListModules(**client, flags.pid, schedule->root, schedule->prefix);
+    auto reply = ListModules(**client, flags.capture.pid, schedule->root, schedule->prefix);
     if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
     modules = *std::move(reply);
   }
@@ -164,9 +204,9 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   if (!flags.shown.spans_file.empty() && !request.has_spans())
     return Fail(ExitCode::kBadArguments, "--spans: no entry of the schedule has a span");
-  request.set_pid(flags.pid);
-  request.set_duration_ns(flags.duration_ns.value_or(0));
-  request.set_ttl_ns(flags.ttl_ns.value_or(0));
+  request.set_pid(flags.capture.pid);
+  request.set_duration_ns(flags.capture.duration_ns.value_or(0));
+  request.set_ttl_ns(flags.capture.ttl_ns.value_or(0));
   request.set_keep(flags.shown.keep);
   request.set_client_name(ClientName());
   std::vector<std::string> tags;
@@ -184,7 +224,8 @@ ExitCode RunSchedule(const CommandContext& context, const ScheduleFlags& flags) 
     return Print(flags.format == "json" ? PrimitivesJson()
                                         : PrimitivesText(PaletteFor(context, STDOUT_FILENO)));
   }
-  return flags.Takes("apply") ? ApplyFile(context, flags) : ListOrFind(context, flags);
+  if (flags.Takes("apply")) return ApplyFile(context, flags);
+  return flags.NeedsGraph() ? FindSubgraph(context, flags) : ListOrFind(context, flags);
 }
 
 }  // namespace
@@ -203,13 +244,19 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
                   "of find: a regular expression, from the name's begin on; of apply: a file, - "
                   "for standard input")
       ->type_name("WHAT");
-  app->add_option("-p,--pid", flags->pid, "the process, by its decimal id")
+  app->add_option("--pattern", flags->pattern,
+                  "of find, instead of WHAT: nodes of the graph that follow each other, as "
+                  "`matmul > softmax`: operators, types of modules (Linear), or module(\"REGEX\"); "
+                  "forwards are captured for it, as `sbumpctl graph` does")
+      ->type_name("PATTERN");
+  AddCaptureFlags(app, &flags->capture, "of --pattern: ");
+  app->add_option("-p,--pid", flags->capture.pid, "the process, by its decimal id")
       ->type_name("PID")
       ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
-  app->add_option("--prefix", flags->prefix,
+  app->add_option("--prefix", flags->capture.prefix,
                   "the path of the model itself (default: top); of apply it is in the file")
       ->type_name("NAME");
-  app->add_option("--root", flags->root,
+  app->add_option("--root", flags->capture.root,
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
   app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
@@ -218,9 +265,10 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
                   "table)")
       ->type_name("table|json|yaml")
       ->check(CLI::IsMember({"table", "json", "yaml"}).description(""));
-  AddDuration(app, "-d,--duration", &flags->duration_ns,
-              "of apply: end after this long (default: only --ttl limits it)");
-  AddDuration(app, "--ttl", &flags->ttl_ns, "of apply: longest life of the session (default: 1h)");
+  AddDuration(app, "-d,--duration", &flags->capture.duration_ns,
+              "of apply and --pattern: end after this long (default: only --ttl limits it)");
+  AddDuration(app, "--ttl", &flags->capture.ttl_ns,
+              "of apply and --pattern: longest life of the session (default: 1h)");
   app->add_flag("--keep", flags->shown.keep,
                 "of apply: the session goes on when this command ends");
   app->add_option("--spans", flags->shown.spans_file,

@@ -52,11 +52,11 @@ bool SpansOutput::IsForward(const SpanNode& tree) {
 }
 
 void SpansOutput::Take(const SpanNode& tree) {
-  if (most_forwards_ == 0) return writer_->Write(tree);
   // Parts of one that had begun before: not counted, and not told.
-  if (forwards_ == most_forwards_ || !IsForward(tree)) return;
+  if (has_enough_ || (most_forwards_ != 0 && !IsForward(tree))) return;
   writer_->Write(tree);
-  if (++forwards_ == most_forwards_) detaching_ = std::thread([this] { Detach(); });
+  has_enough_ = ++forwards_ == most_forwards_ || writer_->HasEnough();
+  if (has_enough_) detaching_ = std::thread([this] { Detach(); });
 }
 
 void SpansOutput::TakeOrHold(SpanNode tree) {
@@ -82,7 +82,8 @@ void SpansOutput::Read() {
   const std::unique_ptr<SpanReader> reader = client_->WatchSpans(request);
   v1::SpanBatch batch;
   while (reader->Read(&batch)) {
-    lost_ = batch.lost();
+    for (v1::Operator& made : *batch.mutable_operators()) trees.Add(std::move(made));
+    lost_ = batch.lost() + trees.lost_operators();
     for (v1::Span& span : *batch.mutable_spans()) {
       if (span.module() < static_cast<uint32_t>(batch.modules_size()))
         trees.Add(std::move(span), batch.modules(static_cast<int>(span.module())));

@@ -19,6 +19,7 @@ namespace sbump {
 class SpansOutput : public SessionOutput {
  public:
   // `most_forwards`: it detaches after so many, and leaves out what had begun before; 0: no limit.
+  // It also detaches when the writer has enough.
   SpansOutput(ControlClient* client, SpanWriter* writer, uint64_t most_forwards)
       : client_(client), writer_(writer), most_forwards_(most_forwards) {}
   ~SpansOutput() override { Join(); }
@@ -50,7 +51,8 @@ class SpansOutput : public SessionOutput {
 
   // The reading thread's, until it has ended.
   std::vector<SpanNode> held_;  // until it is known which modules there are
-  uint64_t forwards_ = 0;
+  uint64_t forwards_ = 0;       // trees that were written
+  bool has_enough_ = false;
   uint64_t lost_ = 0;
   absl::Status status_;
   std::thread detaching_;

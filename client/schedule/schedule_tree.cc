@@ -4,12 +4,12 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "client/graph/leaf_policy.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
 
-constexpr std::string_view kSequential = "torch.nn.modules.container.Sequential";
 constexpr std::string_view kModuleList = "torch.nn.modules.container.ModuleList";
 
 class Tree {
@@ -56,7 +56,7 @@ class Tree {
   // is_module_list(): a ModuleList, or children that are named 0, 1 and so on.
   bool OnlyHolds(int i) const {
     const std::string& type = modules_.modules(i).qualified_type();
-    if (!Above(i) || type == kSequential) return false;
+    if (!Above(i) || type == kSequentialType) return false;
     const std::vector<int>& children = children_[static_cast<size_t>(i)];
     for (size_t at = 0; at < children.size(); ++at)
       if (PathOf(children[at]) != StrCat(PathOf(i), ".", at)) return type == kModuleList;
@@ -64,9 +64,7 @@ class Tree {
   }
 
   bool IsLeaf(int i) const {
-    const std::string& type = modules_.modules(i).qualified_type();
-    return (type.starts_with("torch.nn.") || type.starts_with("torch.ao.nn.")) &&
-           type != kSequential && !OnlyHolds(i);
+    return IsTorchLeaf(modules_.modules(i).qualified_type()) && !OnlyHolds(i);
   }
   bool IsWithinLeaf(int i) const {
     for (std::optional<int> above = Above(i); above; above = Above(*above))

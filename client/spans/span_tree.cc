@@ -25,14 +25,39 @@ void SpanTrees::Add(v1::Span span, const v1::SpanModule& module) {
     TellApart(std::exchange(node.children, {}));
     node.height = node.spans = 1;
   }
-  if (node.span.depth() == 0) {
-    // Left by a call whose own span was lost.
-    TellApart(std::exchange(pending, {}).nodes);
-    return on_tree_(std::move(node));
-  }
+  const bool is_outermost = node.span.depth() == 0;
   pending.spans += node.spans;
   nodes.push_back(std::move(node));
-  if (pending.spans >= kMostPending) TellApart(std::exchange(pending, {}).nodes);
+  // Others beside an outermost one were left by a call whose own span was lost.
+  if (is_outermost || pending.spans >= kMostPending) TellAll(pending);
+}
+
+void SpanTrees::Add(v1::Operator made) {
+  if (operators_ == kMostOperators) {
+    ++lost_operators_;
+    return;
+  }
+  ++operators_;
+  pending_[{made.pid(), made.thread_id()}].operators.push_back(std::move(made));
+}
+
+// What was made after them is of a call that has not ended.
+void SpanTrees::TellAll(Pending& pending) {
+  std::vector<SpanNode> trees = std::exchange(pending.nodes, {});
+  pending.spans = 0;
+  std::vector<v1::Operator>& operators = pending.operators;
+  std::ranges::stable_sort(operators, {}, &v1::Operator::begin_ns);
+  auto next = operators.begin();
+  for (SpanNode& tree : trees) {
+    const auto begin = std::ranges::lower_bound(next, operators.end(), tree.span.begin_ns(), {},
+                                                &v1::Operator::begin_ns);
+    next = std::ranges::upper_bound(begin, operators.end(), tree.span.end_ns(), {},
+                                    &v1::Operator::begin_ns);
+    tree.operators.assign(std::move_iterator(begin), std::move_iterator(next));
+  }
+  operators_ -= static_cast<size_t>(next - operators.begin());
+  operators.erase(operators.begin(), next);
+  TellApart(std::move(trees));
 }
 
 void SpanTrees::TellApart(std::vector<SpanNode> trees) {
@@ -40,7 +65,7 @@ void SpanTrees::TellApart(std::vector<SpanNode> trees) {
 }
 
 void SpanTrees::Finish() {
-  for (auto& [thread, pending] : std::exchange(pending_, {})) TellApart(std::move(pending.nodes));
+  for (auto& [thread, pending] : std::exchange(pending_, {})) TellAll(pending);
 }
 
 void ForEachSpan(const SpanNode& tree, const std::function<void(const SpanNode&)>& visit) {

@@ -17,6 +17,8 @@ class SpanWriter {
   virtual void Write(const SpanNode& tree) = 0;
   // Once, after the last one. `lost`: calls of which no span could be told.
   virtual void Finish(uint64_t lost) = 0;
+  // Whether it wants no more: the session may end.
+  virtual bool HasEnough() const { return false; }
 };
 
 // `file` must outlive the writer.

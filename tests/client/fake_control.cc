@@ -61,6 +61,11 @@ class FakeControl::Service : public v1::Control::Service {
     return ToGrpc(script_.status);
   }
 
+  grpc::Status WatchSpans(grpc::ServerWriter<v1::SpanBatch>* writer) {
+    for (const v1::SpanBatch& batch : script_.spans) writer->Write(batch);
+    return grpc::Status::OK;
+  }
+
   grpc::Status Update(grpc::ServerContext*, const v1::UpdateRequest* request,
                       v1::UpdateReply* reply) override {
     Note(&Requests::update, *request);
@@ -140,6 +145,10 @@ class FakeControl::ModulesService : public v1::Modules::Service {
   grpc::Status ListModules(grpc::ServerContext*, const v1::ListModulesRequest* request,
                            grpc::ServerWriter<v1::ListModulesReply>* writer) override {
     return control_.ListModules(*request, writer);
+  }
+  grpc::Status WatchSpans(grpc::ServerContext*, const v1::WatchSpansRequest*,
+                          grpc::ServerWriter<v1::SpanBatch>* writer) override {
+    return control_.WatchSpans(writer);
   }
 
  private:

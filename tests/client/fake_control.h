@@ -31,6 +31,7 @@ struct Script {
   StreamScript watch;
   std::vector<v1::MatchReply> match;
   std::vector<v1::ListModulesReply> modules;
+  std::vector<v1::SpanBatch> spans;
   v1::UpdateReply update;
   v1::DetachReply detach;
   v1::ListSessionsReply list;

@@ -21,14 +21,23 @@ class SpanTreesTest : public testing::Test {
     module.set_path(path);
     trees.Add(std::move(span), module);
   }
-  std::vector<std::string> told;  // "a(b c)"
+  void AddOperator(const std::string& name, uint64_t begin_ns, uint32_t thread_id = 1) {
+    v1::Operator made;
+    made.set_name(name);
+    made.set_thread_id(thread_id);
+    made.set_begin_ns(begin_ns);
+    trees.Add(std::move(made));
+  }
+  std::vector<std::string> told;  // "a(b c)", "a+exp+log" of one with operators
   SpanTrees trees{[this](const SpanNode& tree) { told.push_back(TextOf(tree)); }};
 
  private:
   static std::string TextOf(const SpanNode& node) {
     std::string inner;
     for (const SpanNode& child : node.children) inner += (inner.empty() ? "" : " ") + TextOf(child);
-    return node.module.path() + (inner.empty() ? "" : "(" + inner + ")");
+    std::string text = node.module.path() + (inner.empty() ? "" : "(" + inner + ")");
+    for (const v1::Operator& made : node.operators) text += "+" + made.name();
+    return text;
   }
 };
 
@@ -73,6 +82,30 @@ TEST_F(SpanTreesTest, OneWhoseParentWasLost) {
   Add("b", 1, 11, 15);
   Add("a", 0, 20, 30);
   EXPECT_THAT(told, ElementsAre("b", "a")) << "it had ended before that one began";
+}
+
+TEST_F(SpanTreesTest, OperatorsAreOfTheOutermostCallThatTheyWereMadeWithin) {
+  AddOperator("before", 5);
+  AddOperator("log", 16);
+  AddOperator("exp", 12);
+  AddOperator("between", 25);
+  AddOperator("other", 13, 2);
+  AddOperator("later", 35);
+  Add("b", 1, 11, 15);
+  Add("a", 0, 10, 20);
+  EXPECT_THAT(told, ElementsAre("a(b)+exp+log"));
+  Add("a", 0, 30, 40);
+  EXPECT_THAT(told, ElementsAre("a(b)+exp+log", "a+later"));
+}
+
+TEST_F(SpanTreesTest, OperatorsThatNoCallEnds) {
+  for (size_t i = 0; i < SpanTrees::kMostOperators; ++i) AddOperator("exp", i);
+  EXPECT_EQ(trees.lost_operators(), 0u);
+  AddOperator("exp", 1);
+  EXPECT_EQ(trees.lost_operators(), 1u);
+  Add("a", 0, 0, SpanTrees::kMostOperators);
+  AddOperator("exp", 1);
+  EXPECT_EQ(trees.lost_operators(), 1u);
 }
 
 TEST_F(SpanTreesTest, AParentThatHasNotEnded) {

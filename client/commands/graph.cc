@@ -1,0 +1,69 @@
+#include "client/commands/capture_session.h"
+#include "client/commands/command.h"
+#include "client/graph/graph_view.h"
+#include "client/output_file.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+struct GraphFlags {
+  CaptureFlags capture;
+  std::string scope_style = "path";
+  std::string format;
+  std::string output;
+};
+
+std::string Render(const CommandContext& context, const GraphFlags& flags, const Graph& graph,
+                   int fd) {
+  const ScopeStyle style = flags.scope_style == "dmx" ? ScopeStyle::kDmx : ScopeStyle::kPath;
+  const std::string_view format =
+      flags.format.empty() ? GraphFormatOf(flags.output) : std::string_view(flags.format);
+  if (format == "json") return GraphJson(graph, style);
+  if (format == "dot") return GraphDot(graph);
+  const size_t width = IsTerminal(fd) ? SizeOf(fd).columns : kUnlimitedWidth;
+  return GraphTable(graph, style, PaletteFor(context, fd), width);
+}
+
+ExitCode RunGraph(const CommandContext& context, const GraphFlags& flags) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(flags.output);
+  if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
+  Graph graph;
+  const ExitCode code = CaptureGraph(context, flags.capture, &graph);
+  if (code != ExitCode::kOk) return code;
+  if (!file->Write(Render(context, flags, graph, file->fd())))
+    return Fail(ExitCode::kError, file->Trouble());
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddGraph(CLI::App* root, CommandContext* context) {
+  CLI::App* app = AddCommand(root, "graph");
+  const auto flags = std::make_shared<GraphFlags>();
+  CaptureFlags& capture = flags->capture;
+  AddPid(app, &capture.pid)->required();
+  AddCaptureFlags(app, &capture);
+  app->add_option("--scope-style", flags->scope_style,
+                  "path: a scope is the module's path; dmx: as dmx.compressor writes it, each "
+                  "module that is being called joined by __ (default: path)")
+      ->type_name("path|dmx")
+      ->check(CLI::IsMember({"path", "dmx"}).description(""));
+  app->add_option("--prefix", capture.prefix, "the path of the model itself (default: top)")
+      ->type_name("NAME");
+  app->add_option("--root", capture.root,
+                  "the class whose instances are modules (default: torch.nn.Module)")
+      ->type_name("PACKAGE.MODULE.CLASS");
+  AddDuration(app, "-d,--duration", &capture.duration_ns,
+              "end after this long (default: only --ttl limits it)");
+  AddDuration(app, "--ttl", &capture.ttl_ns, "longest life of the session (default: 1h)");
+  app->add_option("-f,--format", flags->format,
+                  "table: a node a line; json: one line for programs; dot: for graphviz (default: "
+                  "by --output's ending, .json, .dot, .gv, else table)")
+      ->type_name("table|json|dot")
+      ->check(CLI::IsMember({"table", "json", "dot"}).description(""));
+  AddOutput(app, &flags->output);
+  app->callback([context, flags] { context->run = [=] { return RunGraph(*context, *flags); }; });
+}
+
+}  // namespace sbump

@@ -1,0 +1,27 @@
+#include "client/graph/graph.h"
+
+namespace sbump {
+
+std::string_view NameOf(NodeOp op) {
+  switch (op) {
+    case NodeOp::kPlaceholder:
+      return "placeholder";
+    case NodeOp::kGetAttr:
+      return "get_attr";
+    case NodeOp::kCallModule:
+      return "call_module";
+    case NodeOp::kCallFunction:
+      return "call_function";
+    case NodeOp::kOutput:
+      return "output";
+  }
+  return "";
+}
+
+std::vector<std::vector<size_t>> InputsOf(const Graph& graph) {
+  std::vector<std::vector<size_t>> inputs(graph.nodes.size());
+  for (size_t i = 0; i < graph.edges.size(); ++i) inputs[graph.edges[i].edge.to].push_back(i);
+  return inputs;
+}
+
+}  // namespace sbump

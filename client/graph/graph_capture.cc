@@ -1,0 +1,92 @@
+#include "client/graph/graph_capture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/graph/node_names.h"
+#include "client/human_units.h"
+#include "client/printable.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+
+void GraphCapture::Write(const SpanNode& tree) {
+  if (enough_) return;
+  const std::string& path = tree.module.path();
+  if (!options_.of.empty()) {
+    Look(tree, tree.operators);
+  } else if (tree.span.depth() == 0 && facts_.IsOutermost(path)) {
+    return Take(tree, tree.operators);
+  }
+  if (others_.size() < kMostRoots || others_.contains(path)) ++others_[path];
+}
+
+void GraphCapture::Look(const SpanNode& call, std::span<const v1::Operator> operators) {
+  if (call.module.path() == options_.of) return Take(call, operators);
+  for (const SpanNode& child : call.children)
+    if (!enough_) Look(child, operators);
+}
+
+void GraphCapture::Take(const SpanNode& call, std::span<const v1::Operator> operators) {
+  if (!roots_.contains(call.module.path()) && roots_.size() == kMostRoots) return;
+  Root& root = roots_.try_emplace(call.module.path(), Root{.number = roots_.size()}).first->second;
+  if (call.span.raised()) {
+    ++root.raised;
+    return;
+  }
+  const auto first =
+      std::ranges::lower_bound(operators, call.span.begin_ns(), {}, &v1::Operator::begin_ns);
+  const auto last = std::ranges::upper_bound(first, operators.end(), call.span.end_ns(), {},
+                                             &v1::Operator::begin_ns);
+  root.operators = std::max(root.operators, static_cast<uint64_t>(last - first));
+  // There may be enough of it, but not of the one that most operators are of.
+  if (root.vote.forwards() < options_.forwards) Vote(call, std::span(first, last), root);
+  enough_ = Chosen()->second.vote.forwards() >= options_.forwards;
+}
+
+void GraphCapture::Vote(const SpanNode& call, std::span<const v1::Operator> operators, Root& root) {
+  std::optional<ForwardGraph> forward = GraphOf(call, operators, facts_, options_.leaves);
+  if (forward)
+    root.vote.Add(*std::move(forward), &nodes_left_);
+  else
+    ++root.too_large;
+}
+
+GraphCapture::Roots::const_iterator GraphCapture::Chosen() const {
+  return std::ranges::max_element(roots_, [](const auto& left, const auto& right) {
+    const Root &a = left.second, &b = right.second;
+    return a.operators != b.operators ? a.operators < b.operators : a.number > b.number;
+  });
+}
+
+Graph GraphCapture::Result() const {
+  const auto chosen = Chosen();
+  if (chosen == roots_.end()) return {.lost = lost_};
+  Graph graph = chosen->second.vote.Result();
+  graph.root = chosen->first;
+  graph.raised = chosen->second.raised;
+  graph.too_large = chosen->second.too_large;
+  graph.lost = lost_;
+  GiveNames(graph.nodes);
+  return graph;
+}
+
+std::string GraphCapture::WhatWasCalled() const {
+  constexpr size_t kMostNamed = 5;
+  std::string text;
+  for (const auto& [path, root] : roots_) {
+    if (root.raised != 0)
+      text += StrCat("; ", HumanCount(root.raised), " of ", Printable(path), " raised");
+    if (root.too_large != 0)
+      text += StrCat("; ", HumanCount(root.too_large), " of ", Printable(path), " had more than ",
+                     HumanCount(kMostNodes), " nodes");
+  }
+  size_t named = 0;
+  for (const auto& [path, calls] : others_) {
+    if (++named > kMostNamed) break;
+    text += StrCat(named == 1 ? "; called were " : ", ", Printable(path));
+  }
+  return text;
+}
+
+}  // namespace sbump

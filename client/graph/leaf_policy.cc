@@ -1,0 +1,35 @@
+#include "client/graph/leaf_policy.h"
+
+#include <algorithm>
+#include <string>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/module_pattern.h"
+
+namespace sbump {
+
+bool IsTorchLeaf(std::string_view qualified_type) {
+  return (qualified_type.starts_with("torch.nn.") || qualified_type.starts_with("torch.ao.nn.")) &&
+         qualified_type != kSequentialType;
+}
+
+absl::StatusOr<LeafPolicy> LeafPolicy::Make(const std::vector<std::string>& types, bool none) {
+  LeafPolicy policy;
+  policy.torchs_own_ = !none;
+  for (const std::string& type : types) {
+    if (type.empty()) return absl::InvalidArgumentError("--leaf: the type is missing");
+    absl::StatusOr<Glob> glob = Glob::Compile(type);
+    if (!glob.ok()) return Annotate(glob.status(), StrCat("--leaf ", type));
+    policy.types_.push_back(*std::move(glob));
+  }
+  return policy;
+}
+
+bool LeafPolicy::IsLeaf(std::string_view qualified_type) const {
+  return (torchs_own_ && IsTorchLeaf(qualified_type)) ||
+         std::ranges::any_of(types_,
+                             [&](const Glob& type) { return TakesType(type, qualified_type); });
+}
+
+}  // namespace sbump

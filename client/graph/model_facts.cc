@@ -1,0 +1,81 @@
+#include "client/graph/model_facts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+using Tensors = google::protobuf::RepeatedPtrField<v1::SpanTensor>;
+
+bool IsPositional(const v1::SpanTensor& tensor) { return tensor.keyword().empty(); }
+
+// Arguments that are no tensors, and lists of them, are not told: positional tensors can only be
+// the first parameters where there are not more of them than parameters that no keyword has.
+bool Fit(const Tensors& inputs, const std::vector<std::string>& parameters) {
+  const auto positional = std::ranges::count_if(inputs, IsPositional);
+  if (positional > std::ssize(parameters)) return false;
+  const auto end = parameters.begin() + positional;
+  return std::ranges::all_of(inputs, [&](const v1::SpanTensor& tensor) {
+    return IsPositional(tensor) || std::find(parameters.begin(), end, tensor.keyword()) == end;
+  });
+}
+
+}  // namespace
+
+ModelFacts::ModelFacts(const v1::ListModulesReply& modules) {
+  for (const v1::Module& module : modules.modules()) {
+    forward_parameters_[module.path()].assign(module.forward_parameters().begin(),
+                                              module.forward_parameters().end());
+    for (const auto* named : {&module.parameters(), &module.buffers()}) {
+      for (const auto& [name, tensor] : *named) {
+        if (tensor.tensor_id() == 0 || !tensor.known()) continue;
+        tensors_.try_emplace(tensor.tensor_id(),
+                             NamedTensor{.name = StrCat(module.path(), ".", name),
+                                         .dims = {tensor.dims().begin(), tensor.dims().end()}});
+      }
+    }
+  }
+}
+
+const ModelFacts::NamedTensor* ModelFacts::TensorOf(const v1::SpanTensor& tensor) const {
+  const auto found = tensors_.find(tensor.tensor_id());
+  return found != tensors_.end() && found->second.dims == DimsOf(tensor) ? &found->second : nullptr;
+}
+
+std::vector<std::string> ModelFacts::InputNames(const v1::SpanModule& module,
+                                                const v1::Span& call) const {
+  const auto found = forward_parameters_.find(module.path());
+  const bool fit = found != forward_parameters_.end() && Fit(call.inputs(), found->second);
+  std::vector<std::string> names;
+  size_t positional = 0;
+  for (const v1::SpanTensor& tensor : call.inputs()) {
+    if (IsPositional(tensor) && fit)
+      names.push_back(found->second[positional++]);
+    else if (IsPositional(tensor) || tensor.keyword() == "?")
+      names.push_back(StrCat("input_", names.size()));
+    else
+      names.push_back(tensor.keyword());
+  }
+  return names;
+}
+
+bool ModelFacts::IsOutermost(std::string_view path) const {
+  for (size_t dot = path.rfind('.'); dot != path.npos; dot = path.rfind('.')) {
+    path = path.substr(0, dot);
+    if (forward_parameters_.contains(path)) return false;
+  }
+  return true;
+}
+
+std::string BelowRoot(std::string_view path, std::string_view root) {
+  const bool below =
+      path.size() > root.size() && path.starts_with(root) && path[root.size()] == '.';
+  return std::string(below ? path.substr(root.size() + 1) : path);
+}
+
+Dims DimsOf(const v1::SpanTensor& tensor) { return {tensor.dims().begin(), tensor.dims().end()}; }
+
+}  // namespace sbump

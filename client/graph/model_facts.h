@@ -1,0 +1,43 @@
+// What the tree of modules says that a graph needs: names of tensors, and of a forward's arguments.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "client/graph/graph.h"
+#include "proto/sbump/v1/modules.pb.h"
+
+namespace sbump {
+
+class ModelFacts {
+ public:
+  struct NamedTensor {
+    std::string name;  // "top.layers.0.scale"
+    Dims dims;
+  };
+
+  ModelFacts() = default;
+  explicit ModelFacts(const v1::ListModulesReply& modules);
+
+  // A parameter or buffer; null: it is none. Of several names the first one.
+  const NamedTensor* TensorOf(const v1::SpanTensor& tensor) const;
+  // A name for each tensor that goes into a call of this module: the keyword's, or the parameter's
+  // of its forward(), or "input_2".
+  std::vector<std::string> InputNames(const v1::SpanModule& module, const v1::Span& call) const;
+  // Whether no other module holds it.
+  bool IsOutermost(std::string_view path) const;
+
+ private:
+  std::unordered_map<uint64_t, NamedTensor> tensors_;                                // by tensor_id
+  std::map<std::string, std::vector<std::string>, std::less<>> forward_parameters_;  // by path
+};
+
+// `path` below `root`: "layers.0.fc". `path` itself where it is not below it.
+std::string BelowRoot(std::string_view path, std::string_view root);
+
+Dims DimsOf(const v1::SpanTensor& tensor);
+
+}  // namespace sbump
