@@ -32,6 +32,8 @@ TESTS=(
   libamdhip64-5
   # a real model to look into, and threads of Python's that take turns on a stack
   python3-torch python3-greenlet
+  # draws the graph of a model
+  graphviz
   # the interpreters of other Debian suites
   debian-archive-keyring mmdebstrap
 )
