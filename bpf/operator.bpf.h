@@ -202,16 +202,25 @@ static __always_inline void begin_operator(struct pt_regs* ctx) {
   send_span_event(event);
 }
 
+static __always_inline __u64 result_of(struct pt_regs* ctx, const struct sb_operator* operation) {
+  __u64 result = read_register(ctx, operation->result);
+
+  if (!operation->loaded) return result;
+  return read_user(&result, sizeof(result), result + operation->result_offset) ? result : 0;
+}
+
 static __always_inline void end_operator(struct pt_regs* ctx) {
   __u64 now_ns = bpf_ktime_get_ns();
   __u32 number = (__u32)bpf_get_attach_cookie(ctx);
   __u32 tid = (__u32)bpf_get_current_pid_tgid();
   const struct sb_operator* operation = bpf_map_lookup_elem(&operators, &number);
   const struct sb_open_operator* open = bpf_map_lookup_elem(&open_operators, &tid);
-  struct sb_call_key key = {.stack = LOAD_FIELD(ctx, rsp), .tid = tid};
+  struct sb_call_key key = {.tid = tid};
   struct sb_span_event* event;
 
-  if (!operation || !open || open->number != number || open->stack != key.stack) return;
+  if (!operation || !open || open->number != number) return;
+  key.stack = read_register(ctx, operation->frame) + operation->frame_offset;
+  if (open->stack != key.stack) return;
   bpf_map_delete_elem(&open_operators, &tid);
   if (is_off()) return;
   event = new_span_event(number, &key, SB_OPERATOR_END);
@@ -220,7 +229,7 @@ static __always_inline void end_operator(struct pt_regs* ctx) {
     return;
   }
   event->at_ns = now_ns;
-  add_results(event, operation, LOAD_FIELD(ctx, rax));
+  add_results(event, operation, result_of(ctx, operation));
   send_span_event(event);
 }
 

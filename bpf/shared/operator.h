@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* Operators of torch's dispatcher: C++ functions, each with a probe where it begins and one on its
- * `ret`. By the System V ABI (x86-64 psABI 1.0, 3.2.3) the daemon knows where the tensors are.
+/* Operators of torch's dispatcher: C++ functions, each with a probe where it begins and one where
+ * it is about to return (daemon/text/return_view.h). By the System V ABI (x86-64 psABI 1.0, 3.2.3)
+ * the daemon knows where the tensors are.
  */
 #ifndef SBUMP_BPF_SHARED_OPERATOR_H_
 #define SBUMP_BPF_SHARED_OPERATOR_H_
@@ -29,10 +30,10 @@ struct sb_argument {
 
 enum sb_returns {
   SB_RETURNS_OTHER = 0,  /* no tensor */
-  SB_RETURNS_TENSOR = 1, /* rax leads to it: a returned object, or a reference */
-  SB_RETURNS_TUPLE = 2,  /* rax leads to a std::tuple of `results` tensors: libstdc++ has the last
+  SB_RETURNS_TENSOR = 1, /* its result leads to it: a returned object, or a reference */
+  SB_RETURNS_TUPLE = 2,  /* to a std::tuple of `results` tensors: libstdc++ has the last
                             one first */
-  SB_RETURNS_VECTOR = 3, /* rax leads to a std::vector<at::Tensor> */
+  SB_RETURNS_VECTOR = 3, /* to a std::vector<at::Tensor> */
 };
 
 struct sb_operator {
@@ -41,6 +42,15 @@ struct sb_operator {
   __u8 results;
   __u8 partial; /* some tensors are not looked at */
   struct sb_argument argument[SB_OPERATOR_ARGUMENTS];
+  /* Where it is about to return: x86-64 numbers of registers. The stack pointer that it began with
+   * is `frame` + frame_offset; its result (rax) will be what is in `result`, or, `loaded`, in the
+   * memory at `result` + result_offset. */
+  __u8 frame;
+  __u8 result;
+  __u8 loaded;
+  __u8 pad;
+  __s32 frame_offset;
+  __s32 result_offset;
 };
 
 #endif /* SBUMP_BPF_SHARED_OPERATOR_H_ */

@@ -51,7 +51,7 @@ absl::StatusOr<ModelFacts> FactsOf(ControlClient& client, const CaptureFlags& fl
 }
 
 ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachRequest& request,
-                GraphCapture* capture) {
+                GraphCapture* capture, std::vector<std::string>* warnings) {
   OutputFile standard_output = OutputFile::StandardOutput();
   SpansOutput output(client, capture, 0);
   const auto stream = client->Attach(request);
@@ -61,6 +61,7 @@ ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachReq
   const Outcome outcome = AttachOutcome(model.head(), end);
   if (!outcome.message.empty()) Fail(outcome.code, outcome.message);
   if (outcome.code != ExitCode::kOk) return outcome.code;
+  warnings->assign(model.head().warnings().begin(), model.head().warnings().end());
   return output.status().ok() ? ExitCode::kOk : Fail(output.status(), Subject::kProcess);
 }
 
@@ -101,9 +102,11 @@ ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, 
   if (!facts.ok()) return Fail(facts.status(), Subject::kProcess);
   const uint64_t wanted = options->forwards;
   GraphCapture capture(*std::move(facts), *std::move(options));
-  const ExitCode code = Follow(client->get(), &interrupt, *request, &capture);
+  std::vector<std::string> warnings;
+  const ExitCode code = Follow(client->get(), &interrupt, *request, &capture, &warnings);
   if (code != ExitCode::kOk) return code;
   *graph = capture.Result();
+  graph->warnings.insert(graph->warnings.end(), warnings.begin(), warnings.end());
   if (graph->forwards == 0)
     return Fail(ExitCode::kNoMatch, StrCat("no forward was seen", capture.WhatWasCalled()));
   if (graph->forwards < wanted) {

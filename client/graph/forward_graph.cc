@@ -36,7 +36,7 @@ class Walk {
     graph_.shapes_unknown = root_.span.shapes_unknown();
     if (too_large_) return std::nullopt;
     std::ranges::sort(graph_.edges);
-    graph_.edges.erase(std::ranges::unique(graph_.edges).begin(), graph_.edges.end());
+    graph_.edges.erase(std::unique(graph_.edges.begin(), graph_.edges.end()), graph_.edges.end());
     return std::move(graph_);
   }
 

@@ -79,9 +79,11 @@ class Dot {
     return cluster;
   }
 
-  // "0: Block" of top.layers.0, as what is around it says the rest.
+  // "layers.0: Block" of top.layers.0 within top, which says the rest.
   static std::string LabelOf(const Scope& scope) {
-    const std::string name = scope.path.substr(scope.path.rfind('.') + 1);
+    std::string_view name = scope.path;
+    if (scope.above && name.starts_with(scope.above->path + "."))
+      name.remove_prefix(scope.above->path.size() + 1);
     return StrCat(Escaped(name), ": ", Escaped(scope.type));
   }
 

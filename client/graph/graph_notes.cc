@@ -46,7 +46,8 @@ std::vector<std::string> NotesOf(const Graph& graph) {
               StrCat(" left out: in fewer than ", static_cast<int>(kLeastConfidence * 100),
                      "% of these forwards"));
   notes.AddIf(nodes_that([](const GraphNode& node) { return node.unknown_inputs != 0; }), "node",
-              "nodes", " with tensors of which it was not seen who made them");
+              "nodes",
+              " with tensors of which it was not seen who made them (numbers are some, too)");
   notes.AddIf(nodes_that([](const GraphNode& node) { return node.partial; }), "node", "nodes",
               " with more tensors than could be told");
   notes.AddIf(graph.raised, "call", "calls", " left out: raised");

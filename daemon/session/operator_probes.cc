@@ -38,6 +38,16 @@ std::string LeftOutText(size_t all, const std::vector<std::string>& left_out) {
   return text + (left_out.size() > kMostNamed ? " and others" : "");
 }
 
+sb_operator CallOf(const OperatorSite& site) {
+  sb_operator call = site.signature.call;
+  call.frame = static_cast<uint8_t>(site.end.frame);
+  call.frame_offset = static_cast<int32_t>(site.end.frame_offset);
+  call.result = static_cast<uint8_t>(site.end.result);
+  call.loaded = site.end.result_offset ? 1 : 0;
+  call.result_offset = static_cast<int32_t>(site.end.result_offset.value_or(0));
+  return call;
+}
+
 std::vector<uint64_t> OffsetsOf(const auto& places) {
   std::vector<uint64_t> offsets;
   for (const auto& place : places) offsets.push_back(place.file_offset);
@@ -73,10 +83,10 @@ absl::Status OperatorProbes::Find() {
   Names names;
   for (const OperatorSite& site : found->sites) {
     SB_ASSIGN_OR_RETURN(const Place begin, place_at(site.begin_vaddr));
-    SB_ASSIGN_OR_RETURN(const Place end, place_at(site.return_vaddr));
+    SB_ASSIGN_OR_RETURN(const Place end, place_at(site.end.vaddr));
     begins_.push_back(begin);
     ends_.push_back(end);
-    operators_.push_back(site.signature.call);
+    operators_.push_back(CallOf(site));
     names.push_back(std::make_shared<const std::string>(site.signature.name));
   }
   probe_path_ = code.probe_path;

@@ -115,14 +115,16 @@ absl::Status FindText(const ElfFile& elf, const ElfSymbol& symbol, OperatorSite&
   const CodeRange body{symbol.vaddr, symbol.vaddr + symbol.size};
   SB_ASSIGN_OR_RETURN(const ReachedCode code,
                       ReachedCode::From(elf, {&site.begin_vaddr, 1}, kMostInstructions, body));
+  std::optional<uint64_t> return_vaddr;
   for (const Instruction& instruction : code.instructions()) {
     if (instruction.flow == Flow::kIndirectJump)
       return absl::UnimplementedError("its text jumps to where cannot be told");
     if (instruction.flow != Flow::kReturn) continue;
-    if (site.return_vaddr != 0) return absl::UnimplementedError("it returns at several places");
-    site.return_vaddr = instruction.vaddr;
+    if (return_vaddr) return absl::UnimplementedError("it returns at several places");
+    return_vaddr = instruction.vaddr;
   }
-  if (site.return_vaddr == 0) return absl::UnimplementedError("it does not return");
+  if (!return_vaddr) return absl::UnimplementedError("it does not return");
+  site.end = ViewOfReturn(elf, code, body, *return_vaddr);
   return absl::OkStatus();
 }
 

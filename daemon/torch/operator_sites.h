@@ -7,6 +7,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/process/elf_file.h"
+#include "daemon/text/return_view.h"
 #include "daemon/torch/operator_signature.h"
 
 namespace sbump {
@@ -14,8 +15,8 @@ namespace sbump {
 struct OperatorSite {
   OperatorSignature signature;
   uint64_t begin_vaddr =
-      0;  // at::_ops::NAME::call, or behind its endbr64: all is as the caller left it
-  uint64_t return_vaddr = 0;  // the only `ret` that is reached from there
+      0;           // at::_ops::NAME::call, or behind its endbr64: all is as the caller left it
+  ReturnView end;  // of the only `ret` that is reached from there
 };
 
 struct OperatorSites {

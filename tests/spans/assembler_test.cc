@@ -181,5 +181,57 @@ TEST_F(AssemblerTest, ThreadsThatComeAndGo) {
   EXPECT_GE(assembler.unpaired(), SpanAssembler::kMostThreads);
 }
 
+// ---- Operators ----
+
+class OperatorTest : public AssemblerTest {
+ protected:
+  const std::shared_ptr<const std::string> name = std::make_shared<const std::string>("add.Tensor");
+
+  static sb_span_event EventOf(uint64_t number, uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
+    sb_span_event event = Event(stack, at_ns, tid);
+    event.object = number;
+    return event;
+  }
+};
+
+TEST_F(OperatorTest, WithinAModule) {
+  Begin(1000, 10);
+  sb_span_event begin = EventOf(3, 900, 20);
+  AddTensor(begin, {2, 3});
+  begin.tensor[0].impl = 0x70;
+  begin.tensor[0].storage = 0x80;
+  AddTensor(begin, {});  // undefined
+  assembler.BeginOperator(begin, name);
+  sb_span_event end = EventOf(3, 900, 30);
+  AddTensor(end, {4});
+  end.flags = SB_SPAN_PARTIAL;
+  const auto operation = assembler.EndOperator(end);
+  ASSERT_TRUE(operation);
+  EXPECT_EQ(*operation->name, "add.Tensor");
+  EXPECT_EQ(std::tie(operation->begin_ns, operation->end_ns, operation->thread_id),
+            std::make_tuple(20u, 30u, 7u));
+  EXPECT_THAT(operation->inputs,
+              ElementsAre(SpanTensor{.dims = {2, 3}, .impl = 0x70, .storage = 0x80}));
+  EXPECT_THAT(operation->outputs, ElementsAre(SpanTensor{.dims = {4}}));
+  EXPECT_TRUE(operation->partial);
+  EXPECT_FALSE(assembler.EndOperator(end)) << "it has ended";
+  EXPECT_TRUE(End(1000, 40));
+}
+
+TEST_F(OperatorTest, OutsideOfModulesAndOnesThatRaise) {
+  assembler.BeginOperator(EventOf(3, 900, 5), name);
+  EXPECT_FALSE(assembler.EndOperator(EventOf(3, 900, 6)));
+  Begin(1000, 10);
+  assembler.BeginOperator(EventOf(3, 900, 20), name);
+  assembler.BeginOperator(EventOf(4, 880, 30), name);
+  EXPECT_FALSE(assembler.EndOperator(EventOf(3, 900, 40)));
+  assembler.BeginOperator(EventOf(4, 880, 50), name);
+  EXPECT_FALSE(assembler.EndOperator(EventOf(4, 900, 60))) << "another stack";
+  assembler.BeginOperator(EventOf(4, 880, 70), name);
+  EXPECT_FALSE(assembler.EndOperator(EventOf(4, 880, 80, 8))) << "another thread";
+  EXPECT_TRUE(assembler.EndOperator(EventOf(4, 880, 90)));
+  EXPECT_EQ(assembler.unpaired(), 0u);
+}
+
 }  // namespace
 }  // namespace sbump

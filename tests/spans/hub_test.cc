@@ -30,6 +30,21 @@ TEST(SpanHubTest, WaitForTheirReader) {
   EXPECT_EQ(last.lost, 0u);
 }
 
+TEST(SpanHubTest, OperationsComeBeforeTheSpansAroundThem) {
+  SpanHub hub;
+  hub.Add(Spans(2), std::vector<Operation>(3));
+  const auto first = hub.Take(2);
+  EXPECT_EQ(first.operations.size(), 2u);
+  EXPECT_EQ(first.spans.size(), 0u) << "operations of theirs may still wait";
+  hub.Finish();
+  const auto second = hub.Take(2);
+  EXPECT_EQ(second.operations.size(), 1u);
+  EXPECT_EQ(second.spans.size(), 2u);
+  EXPECT_TRUE(second.finished);
+  hub.Add({}, std::vector<Operation>(SpanHub::kMostWaiting + 4));
+  EXPECT_EQ(hub.Take(0).lost, 4u);
+}
+
 TEST(SpanHubTest, OneReaderAtATime) {
   SpanHub hub;
   ASSERT_TRUE(hub.Open([] {}));

@@ -78,7 +78,7 @@ TEST(GraphViewTest, Table) {
             "output    output         output           top                 add\n"
             "\n"
             "1 forward of top: 1 with exactly this graph\n"
-            "1 node with tensors of which it was not seen who made them\n");
+            "1 node with tensors of which it was not seen who made them (numbers are some, too)\n");
 }
 
 TEST(GraphViewTest, FormatsByEnding) {
