@@ -13,9 +13,11 @@ from daemon_cost import fork_pool, full_house, idle_cost, memory_mb, selected_po
 from rows import Row, markdown, median, ratio_row, table
 from sessions import F_ONLY, Closable, attached, started  # before the harness and the library: it says where they are
 import interpreters
+from graph import graph_column
 from modules import module_costs
 from harness import traces
 from harness.daemon import Daemon
+from harness.interpreters import with_torch
 from harness.session import Session
 
 DOSES = [("2us", 2_000), ("10us", 10_000), ("100us", 100_000), ("1ms", 1_000_000)]
@@ -272,6 +274,9 @@ def main():
             rows = measure(daemon, one, options.quick)
             everything.append((title, rows))
             print("\n" + table(title, rows), flush=True)
+        graphs = [graph_column(daemon, one) for one in with_torch()]
+        for title, rows in graphs:
+            print("\n" + table("The graph of a model: %s" % title, rows), flush=True)
         newest = found[-1]
         rows = idle_cost(newest, 3 if options.quick else 10)
         rows += [Row("daemon that had all the sessions above: memory", "%.0f MB" % memory_mb(daemon))]
@@ -282,7 +287,8 @@ def main():
         daemon.clean_up()
     if options.markdown:
         with open(options.markdown, "w") as file:
-            file.write("%s.\n\n%s\n%s" % (where, markdown(everything[:-1]), markdown(everything[-1:])))
+            tables = [everything[:-1], graphs, everything[-1:]]
+            file.write("%s.\n\n%s" % (where, "\n".join(markdown(one) for one in tables if one)))
     if options.json:
         with open(options.json, "w") as file:
             json.dump({title: [vars(row) for row in rows] for title, rows in everything}, file, indent=1)

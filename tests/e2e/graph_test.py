@@ -8,19 +8,10 @@ import xml.etree.ElementTree
 
 from harness import traces
 from harness.case import each_interpreter, each_with_torch, main
+from harness.graph import edges_of, nodes_of, plain, truth
 from harness.models import ModelCase
 
 UNSUPPORTED, BAD_TARGETS, NO_MATCH = 5, 3, 7
-# in place, fx's later nodes name the tensor by the node that made it first: what is read is what add_ left there.
-IN_PLACE = "add_"
-
-
-def plain(node):
-    """In the words of targets/graph_model.py."""
-    target = node["target"]
-    if node["op"] == "call_function":
-        target = target.split(".")[1]
-    return [node["op"], target, node["scope"]["module_path"], node["scope"]["module_type"]]
 
 
 class GraphCase(ModelCase):
@@ -48,31 +39,21 @@ class GraphCase(ModelCase):
         self.assertEqual(answer.out.count("\n"), 1)
         return json.loads(answer.out)
 
-    def edges(self, graph):
-        place = {node["name"]: i for i, node in enumerate(graph["nodes"])}
-        self.assertEqual(len(place), len(graph["nodes"]))
-        return sorted([place[edge["from"]], place[edge["to"]]] for edge in graph["edges"])
-
 
 class TruthTest(GraphCase):
     @each_with_torch
     def test_the_graph_is_that_of_torch_fx(self, python):
         target = self.start(python)
-        nodes, edges = target.ask("graph")
+        nodes, edges = truth(target)
         graph = self.graph(target, lambda: target.ask("forward", 40), "--forwards", 40)
-        self.assertEqual([plain(node) for node in graph["nodes"]], [node[:4] for node in nodes])
-        self.assertEqual(self.edges(graph), self.with_in_place(nodes, edges))
+        self.assertEqual(nodes_of(graph), [node[:4] for node in nodes])
+        self.assertEqual(edges_of(graph), edges)
         self.assertEqual(graph["forwards"], 40)
         self.assertGreaterEqual(graph["identical"], 38)
         for told, node in zip(graph["nodes"], nodes):
             if told["op"] in ("placeholder", "call_module", "get_attr", "output"):
                 self.assertEqual(told["name"], node[4])
         self.assert_ends_well(target)
-
-    def with_in_place(self, nodes, edges):
-        [changed] = [i for i, node in enumerate(nodes) if node[1] == IN_PLACE]
-        [[before, _]] = [edge for edge in edges if edge[1] == changed]
-        return sorted([changed, to] if source == before and to > changed else [source, to] for source, to in edges)
 
     @each_with_torch
     def test_operators_within_torch_s_own_modules(self, python):
@@ -114,7 +95,7 @@ class TruthTest(GraphCase):
     def test_deep_stacks_and_threads(self, python):
         target = self.start(python)
         graph = self.graph(target, lambda: target.ask("in_threads", 4, 10), "--forwards", 40)
-        self.assertEqual(self.edges(graph), self.with_in_place(*target.ask("graph")))
+        self.assertEqual(edges_of(graph), truth(target)[1])
         self.assertGreaterEqual(graph["identical"], 36)
         target.ask("make", "recursive")
         graph = self.graph(target, lambda: target.ask("recurse", 5), "--forwards", 5)
@@ -150,7 +131,7 @@ class UseTest(GraphCase):
         self.assertEqual(drawn.stderr, b"")
         svg = xml.etree.ElementTree.fromstring(drawn.stdout)
         classes = [element.get("class") for element in svg.iter("{http://www.w3.org/2000/svg}g")]
-        nodes, edges = target.ask("graph")
+        nodes, edges = truth(target)
         self.assertEqual((classes.count("node"), classes.count("edge")), (len(nodes), len(edges)))
         self.assertGreater(classes.count("cluster"), 6)
         self.assert_ends_well(target)

@@ -111,6 +111,17 @@ def forward(times, seed=0):
     return total
 
 
+def timed(times):
+    """Nanoseconds of each forward."""
+    tokens, spent = torch.zeros(BATCH, LENGTH, dtype=torch.long), []
+    with torch.no_grad():
+        for _ in range(times):
+            begin = time.perf_counter_ns()
+            models["main"](tokens, mask=MASK)
+            spent.append(time.perf_counter_ns() - begin)
+    return spent
+
+
 def forward_for_ever():
     def run():
         while True:
@@ -214,4 +225,4 @@ def graph(leaves=True):
 
 
 serve({"make": make, "forward": forward, "forward_for_ever": forward_for_ever, "in_threads": in_threads, "branch": branch,
-       "recurse": recurse, "train": train, "graph": graph})
+       "recurse": recurse, "timed": timed, "version": lambda: torch.__version__.split("+")[0], "train": train, "graph": graph})
