@@ -37,12 +37,12 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
 }
 
 bool OutputFile::Write(std::string_view text) {
-  if (!failed()) failed_errno_ = WriteAll(fd_, text);
+  if (!failed()) *failed_errno_ = WriteAll(fd_, text);
   return !failed();
 }
 
 std::string OutputFile::Trouble() const {
-  return StrCat(name_, ": ", std::generic_category().message(failed_errno_));
+  return StrCat(name_, ": ", std::generic_category().message(*failed_errno_));
 }
 
 void Say(std::string_view text) { (void)WriteAll(STDERR_FILENO, StrCat("sbumpctl: ", text, "\n")); }

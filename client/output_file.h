@@ -1,6 +1,8 @@
 // Where data goes: standard output, or the file that --output names.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,9 +18,10 @@ class OutputFile {
   static absl::StatusOr<OutputFile> Open(const std::string& path);
 
   int fd() const { return fd_; }
-  // Writes all of it at once, unbuffered. False, now and ever after, once a write has failed.
+  // Writes all of it at once, unbuffered. False, now and ever after, once a write has failed. On
+  // one thread; others may ask whether it failed.
   bool Write(std::string_view text);
-  bool failed() const { return failed_errno_ != 0; }
+  bool failed() const { return *failed_errno_ != 0; }
   // "standard output: Broken pipe".
   std::string Trouble() const;
 
@@ -29,7 +32,7 @@ class OutputFile {
   std::string name_;
   int fd_;
   Fd owned_;
-  int failed_errno_ = 0;
+  std::unique_ptr<std::atomic<int>> failed_errno_ = std::make_unique<std::atomic<int>>(0);
 };
 
 // One line of talk on standard error: "sbumpctl: text".

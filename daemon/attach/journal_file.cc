@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "daemon/attach/journal.h"
+#include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -106,7 +108,12 @@ absl::Status Journal::Remove() {
 std::vector<std::string> Journal::List(const std::string& state_dir) {
   std::vector<std::string> paths;
   DIR* directory = opendir(DirectoryOf(state_dir).c_str());
-  if (directory == nullptr) return paths;
+  if (directory == nullptr) {
+    if (errno != ENOENT)
+      Log(LogLevel::kError, "journals_not_listed",
+          {{"directory", DirectoryOf(state_dir)}, {"why", std::generic_category().message(errno)}});
+    return paths;
+  }
   while (const dirent* entry = readdir(directory)) {
     if (entry->d_name[0] != '.') paths.push_back(DirectoryOf(state_dir) + "/" + entry->d_name);
   }
