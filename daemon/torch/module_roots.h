@@ -5,9 +5,15 @@
 
 #include "daemon/cpython/gc_lists.h"
 #include "daemon/cpython/interpreter.h"
+#include "daemon/torch/callables.h"
 #include "daemon/torch/module_tree.h"
 
 namespace sbump {
+
+struct ModuleRoots {
+  std::vector<RemoteAddr> roots;
+  std::vector<RemoteAddr> callables;  // that are no modules
+};
 
 // From the lists of the garbage collector, on which every instance of a class is. kUnavailable: a
 // collection is running; kDataLoss: a list changed while it was read; kFailedPrecondition: there
@@ -15,9 +21,9 @@ namespace sbump {
 // such lists.
 //
 // `fresh`: as of WalkGcList().
-absl::StatusOr<std::vector<RemoteAddr>> FindModuleRoots(const MemoryReader& memory,
-                                                        const Interpreter& interpreter,
-                                                        ListOwner owner, ModuleReader& reader,
-                                                        const MemoryReader* fresh = nullptr);
+absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
+                                            const Interpreter& interpreter, ListOwner owner,
+                                            ModuleReader& reader, CallableTypes& callables,
+                                            const MemoryReader* fresh = nullptr);
 
 }  // namespace sbump

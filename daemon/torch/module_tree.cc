@@ -199,4 +199,22 @@ absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root, const std::st
   return tree;
 }
 
+absl::StatusOr<ModuleTree> ModuleReader::ReadEach(const std::vector<RemoteAddr>& objects) {
+  ModuleTree tree;
+  size_t bytes = 0;
+  for (RemoteAddr addr : objects) {
+    SB_ASSIGN_OR_RETURN(const Object object, ReadObject(addr));
+    SB_ASSIGN_OR_RETURN(Module module, MakeModule(object, addr, ""));
+    bytes += BytesOf(module);
+    if (bytes > kMostBytes) return TooLarge();
+    tree.modules.push_back(std::move(module));
+  }
+  return tree;
+}
+
+absl::StatusOr<std::vector<Attribute>> ModuleReader::Attributes(RemoteAddr object) {
+  SB_ASSIGN_OR_RETURN(Object read, ReadObject(object));
+  return std::move(read.attributes);
+}
+
 }  // namespace sbump

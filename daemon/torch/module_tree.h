@@ -47,6 +47,7 @@ struct Module {
 
 struct ModuleTree {
   std::vector<Module> modules;
+  bool of_callables = false;  // no model: objects that no path leads to (callables.h)
   bool operator==(const ModuleTree&) const = default;
 };
 
@@ -80,6 +81,10 @@ class ModuleReader {
   absl::StatusOr<std::vector<Attribute>> Children(RemoteAddr object);
   // `root` and what is below it; tensors are not looked at yet. kResourceExhausted: too many.
   absl::StatusOr<ModuleTree> ReadTree(RemoteAddr root, const std::string& prefix);
+  // Each by itself, under no path.
+  absl::StatusOr<ModuleTree> ReadEach(const std::vector<RemoteAddr>& objects);
+  // Of an object itself, private ones too.
+  absl::StatusOr<std::vector<Attribute>> Attributes(RemoteAddr object);
 
  private:
   struct Object {

@@ -11,6 +11,7 @@
 #include "daemon/cpython/named_object.h"
 #include "daemon/process/cached_reader.h"
 #include "daemon/process/timed_reader.h"
+#include "daemon/torch/callables.h"
 #include "daemon/torch/module_roots.h"
 
 namespace sbump {
@@ -105,8 +106,9 @@ class ForestReader {
   absl::StatusOr<Reading> Read();
 
  private:
-  absl::StatusOr<std::vector<RemoteAddr>> FindRoots(ModuleReader& reader) const;
-  absl::Status ReadTrees(ModuleReader& reader);
+  absl::StatusOr<ModuleRoots> FindRoots(ModuleReader& reader, CallableTypes& callables) const;
+  absl::Status ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots);
+  absl::Status AddCallables(ModuleReader& reader, std::vector<RemoteAddr> callables);
   void NameTrees();
   void NoteTypeOf(RemoteAddr tensor);
   void ReadAllTensors();
@@ -123,23 +125,22 @@ class ForestReader {
   uint64_t unreadable_tensors_ = 0;
 };
 
-absl::StatusOr<std::vector<RemoteAddr>> ForestReader::FindRoots(ModuleReader& reader) const {
-  if (query_.roots.empty()) {
+absl::StatusOr<ModuleRoots> ForestReader::FindRoots(ModuleReader& reader,
+                                                    CallableTypes& callables) const {
+  if (query_.roots.empty() && query_.known_callables.empty()) {
     const ListOwner owner = query_.stopped ? ListOwner::kStopped : ListOwner::kRunning;
-    return FindModuleRoots(memory_, interpreter_, owner, reader, &fresh_);
+    return FindModuleRoots(memory_, interpreter_, owner, reader, callables, &fresh_);
   }
   for (RemoteAddr root : query_.roots) {
     if (!reader.IsModule(root)) return absl::DataLossError("a model is gone");
   }
-  return query_.roots;
+  for (RemoteAddr callable : query_.known_callables) {
+    if (!callables.IsLiveCallable(callable)) return absl::DataLossError("a callable is gone");
+  }
+  return ModuleRoots{query_.roots, query_.known_callables};
 }
 
-absl::Status ForestReader::ReadTrees(ModuleReader& reader) {
-  SB_ASSIGN_OR_RETURN(std::vector<RemoteAddr> roots, FindRoots(reader));
-  if (roots.empty()) {
-    return absl::FailedPreconditionError(
-        StrCat("it has no instance of ", query_.root_type, " (yet, or any more)"));
-  }
+absl::Status ForestReader::ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots) {
   if (roots.size() > kMostRoots) {
     reading_.warnings.push_back(
         StrCat(roots.size(), " modules are held by no other; ", kMostRoots, " of them are shown"));
@@ -155,6 +156,14 @@ absl::Status ForestReader::ReadTrees(ModuleReader& reader) {
           StrCat("more than ", ModuleReader::kMostModules, " modules"));
     reading_.trees.push_back(std::move(tree));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ForestReader::AddCallables(ModuleReader& reader, std::vector<RemoteAddr> callables) {
+  if (callables.empty()) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(ModuleTree tree,
+                      ReadCallables(reader, std::move(callables), reading_.warnings));
+  reading_.trees.push_back(std::move(tree));
   return absl::OkStatus();
 }
 
@@ -272,8 +281,16 @@ absl::StatusOr<Reading> ForestReader::Read() {
   SB_ASSIGN_OR_RETURN(RemoteAddr root_type, FindType(memory_, interpreter_, types_, query_));
   SB_ASSIGN_OR_RETURN(const ValueReader values, ValueReader::Make(memory_, interpreter_, types_));
   ModuleReader reader(memory_, interpreter_, types_, values, root_type);
-  SB_RETURN_IF_ERROR(ReadTrees(reader));
+  SB_ASSIGN_OR_RETURN(const TypeObject* root, types_.Find(root_type));
+  CallableTypes callables(memory_, interpreter_, types_, query_.callables, *root);
+  SB_ASSIGN_OR_RETURN(ModuleRoots found, FindRoots(reader, callables));
+  if (found.roots.empty() && found.callables.empty()) {
+    return absl::FailedPreconditionError(
+        StrCat("it has no instance of ", query_.root_type, " (yet, or any more)"));
+  }
+  SB_RETURN_IF_ERROR(ReadTrees(reader, std::move(found.roots)));
   NameTrees();
+  SB_RETURN_IF_ERROR(AddCallables(reader, std::move(found.callables)));
   ReadAllTensors();
   FindTies();
   return std::move(reading_);
@@ -325,6 +342,14 @@ size_t ModuleForest::modules() const {
   size_t count = 0;
   for (const ModuleTree& tree : trees) count += tree.modules.size();
   return count;
+}
+
+size_t ModuleForest::models() const {
+  return static_cast<size_t>(std::ranges::count(trees, false, &ModuleTree::of_callables));
+}
+
+size_t ModuleForest::callables() const {
+  return models() == trees.size() ? 0 : trees.back().modules.size();
 }
 
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/cpython/interpreter.h"
+#include "daemon/match/glob.h"
 #include "daemon/torch/module_tree.h"
 
 namespace sbump {
@@ -17,8 +18,12 @@ struct ModuleQuery {
   std::string root_type = kTorchModule;
   // The first model's path; further ones have "#2" and so on behind it.
   std::string prefix = "top";
-  // Known already, from an earlier answer: others are not looked for. Empty: all are.
+  // Further objects that are followed as if they were modules: of classes that one of these takes
+  // (TakesType()).
+  std::vector<Glob> callables;
+  // Known already, from an earlier answer: others are not looked for. Both empty: all are.
   std::vector<RemoteAddr> roots;
+  std::vector<RemoteAddr> known_callables;
   // The process is stopped: one reading is enough, and kUnavailable is told where it stands in the
   // middle of a garbage collection.
   bool stopped = false;
@@ -35,7 +40,8 @@ struct Tie {
 };
 
 struct ModuleForest {
-  std::vector<ModuleTree> trees;  // the largest first
+  // The largest model first; after all of them a tree of the callables, where there are some.
+  std::vector<ModuleTree> trees;
   std::vector<Tie> ties;
   std::vector<std::string> warnings;
   std::string tensor_layout;             // where sizes were found, in words; empty: they were not
@@ -44,7 +50,9 @@ struct ModuleForest {
   uint64_t readings = 0;                 // until two agreed
   bool has_changed = false;              // none did: this is the last one
 
-  size_t modules() const;
+  size_t modules() const;  // callables included
+  size_t models() const;
+  size_t callables() const;
 };
 
 // tp_call of the root type: where calls of its instances begin. Errors as ReadModules().
@@ -53,8 +61,8 @@ absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
 
 // Reads again and again, up to kMostReadings, until two readings after another agree; where none
 // do, the last is given with a warning. Nothing is stopped. kNotFound: the process has no such
-// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it;
-// kAborted: objects changed at each reading.
+// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it,
+// and no callable; kAborted: objects changed at each reading.
 inline constexpr int kMostReadings = 12;
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns);

@@ -23,7 +23,11 @@ class ModuleRootsTest : public testing::TestWithParam<int> {
     Types types(memory, interpreter);
     const ValueReader values = *ValueReader::Make(memory, interpreter, types);
     ModuleReader reader(memory, interpreter, types, values, root_type);
-    return FindModuleRoots(memory, interpreter, owner, reader);
+    const std::vector<Glob> none;
+    CallableTypes callables(memory, interpreter, types, none, **types.Find(root_type));
+    SB_ASSIGN_OR_RETURN(ModuleRoots found,
+                        FindModuleRoots(memory, interpreter, owner, reader, callables));
+    return found.roots;
   }
   absl::StatusOr<std::vector<RemoteAddr>> Find() {
     return Find(torch.interpreter(), torch.module_type());
