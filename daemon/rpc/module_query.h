@@ -20,6 +20,10 @@ inline constexpr size_t kLongestModuleName = 4096;
 absl::Status TakeTree(const std::string& root, const std::optional<std::string>& prefix,
                       ModuleQuery& query);
 
+// kInvalidArgument, as below.
+absl::Status TakeCallables(const google::protobuf::RepeatedPtrField<std::string>& types,
+                           bool no_defaults, ModuleQuery& query);
+
 // kInvalidArgument: too many, or too long.
 absl::StatusOr<SkipTypes> ToSkipTypes(const google::protobuf::RepeatedPtrField<std::string>& types,
                                       bool no_defaults);

@@ -93,6 +93,8 @@ absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
   SB_RETURN_IF_ERROR(TakeTree(request.root(),
                               request.has_prefix() ? std::optional(request.prefix()) : std::nullopt,
                               spec.query));
+  SB_RETURN_IF_ERROR(
+      TakeCallables(request.callables(), request.no_default_callables(), spec.query));
   if (request.patterns_size() > kMostPatterns)
     return absl::InvalidArgumentError("more than 1,000 patterns");
   for (const std::string& text : request.patterns()) {
@@ -110,8 +112,9 @@ absl::StatusOr<ModulesSpec> ToSpec(const v1::ListModulesRequest& request) {
 std::vector<v1::ListModulesReply> ToReplies(const ModulesResult& result, const ModulesSpec& spec) {
   v1::ListModulesReply common;
   ToProto(result.process, *common.mutable_process());
-  common.set_models(static_cast<uint32_t>(result.forest.trees.size()));
+  common.set_models(static_cast<uint32_t>(result.forest.models()));
   common.set_modules_seen(result.forest.modules());
+  common.set_callables(result.forest.callables());
   common.set_tensor_layout(result.forest.tensor_layout);
   common.set_read_ns(result.read_ns);
   common.set_stopped_ns(result.times.stopped_ns);

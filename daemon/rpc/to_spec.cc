@@ -155,6 +155,8 @@ absl::StatusOr<std::shared_ptr<const ModuleList>> ToModules(const v1::TargetSele
       selection.module_root(),
       selection.has_module_prefix() ? std::optional(selection.module_prefix()) : std::nullopt,
       list.query));
+  SB_RETURN_IF_ERROR(TakeCallables(selection.module_callables(),
+                                   selection.no_default_module_callables(), list.query));
   for (const v1::ModuleTarget& message : selection.modules()) {
     SB_ASSIGN_OR_RETURN(ModuleTarget target, ToModuleTarget(message));
     list.targets.push_back(std::move(target));

@@ -73,6 +73,7 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
   absl::StatusOr<Resolution> found = Look(std::move(list));
   if (!found.ok()) return Annotate(found.status(), who);
   next_ = *std::move(found);
+  next_classes_ns_ = MonotonicNs() + kLookForClassesEveryNs;
   return absl::OkStatus();
 }
 
@@ -297,9 +298,13 @@ void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) cons
 void ModulePart::LookAgain(bool known_roots) {
   ModuleQuery query = list_->query;
   if (known_roots) {
-    for (const ModuleTree& tree : forest_.trees) query.roots.push_back(tree.modules.front().object);
+    for (const ModuleTree& tree : forest_.trees) {
+      if (!tree.of_callables) query.roots.push_back(tree.modules.front().object);
+      for (const Module& module : tree.modules)
+        if (tree.of_callables) query.known_callables.push_back(module.object);
+    }
   }
-  looking_for_roots_ = query.roots.empty();
+  looking_for_roots_ = query.roots.empty() && query.known_callables.empty();
   try {
     looking_ = std::async(std::launch::async, [this, query = std::move(query)] {
       const sched_param ordinary{};
@@ -347,14 +352,19 @@ void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   const uint64_t now_ns = MonotonicNs();
   next_look_ns_ = now_ns + std::max(kLookEveryNs, kShareOfLooking * found.took_ns);
   next_news_ns_ = now_ns + std::max(kLookEveryNs, kShareOfNews * found.took_ns);
+  if (looking_for_roots_) next_classes_ns_ = now_ns + kLookForClassesEveryNs;
   if (found.forest.ok()) {
     late_warning_.clear();
     return TakeIn(*std::move(found.forest), rules, programs);
   }
   // A model that is gone: what is there instead?
-  if (!looking_for_roots_) return LookAgain(false);
+  if (!looking_for_roots_) {
+    looking_with_reason_ = true;
+    return LookAgain(false);
+  }
   if (absl::IsFailedPrecondition(found.forest.status()))
     return TakeIn(ModuleForest(), rules, programs);
+  if (absl::IsAborted(found.forest.status()) && !looking_with_reason_) return;
   late_warning_ = StrCat("modules that came later are left out: ", found.forest.status().message());
 }
 
@@ -364,7 +374,8 @@ void ModulePart::LookWhereDue(Programs& programs) {
   const bool has_news = unknown != unknown_calls_;
   if (now_ns < (has_news ? next_news_ns_ : next_look_ns_)) return;
   unknown_calls_ = unknown;
-  LookAgain(!has_news);
+  looking_with_reason_ = has_news || forest_.trees.empty();
+  LookAgain(!has_news && now_ns < next_classes_ns_);
 }
 
 void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs& programs) {

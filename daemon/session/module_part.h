@@ -67,6 +67,8 @@ class ModulePart {
 
  private:
   static constexpr uint64_t kLookEveryNs = 250'000'000;
+  // The first call of a class that nothing is known of says nothing: this long until it is found.
+  static constexpr uint64_t kLookForClassesEveryNs = 5'000'000'000;
   // What looking at the modules may take of a processor: one part in so many; the latter where
   // calls of a module say that there is something new.
   static constexpr uint64_t kShareOfLooking = 50;
@@ -144,8 +146,10 @@ class ModulePart {
 
   std::future<Found> looking_;
   bool looking_for_roots_ = false;
+  bool looking_with_reason_ = false;  // there must be something new
   uint64_t next_look_ns_ = 0;
   uint64_t next_news_ns_ = 0;
+  uint64_t next_classes_ns_ = 0;
   uint64_t unknown_calls_ = 0;
   std::unique_ptr<SpanCollector> collector_;
   uint64_t calls_of_gone_ = 0;

@@ -40,6 +40,9 @@ TEST(ModulesSpecTest, DefaultsAndWhatIsGiven) {
   EXPECT_EQ(plain.query.prefix, "top");
   EXPECT_TRUE(plain.skip_types.with_defaults);
   EXPECT_EQ(plain.max_stop_ns, 0u);
+  ASSERT_EQ(plain.query.callables.size(), 2u);
+  EXPECT_EQ(plain.query.callables[0].pattern(), "vllm.*.CUDAGraphWrapper");
+  EXPECT_EQ(plain.query.callables[1].pattern(), "vllm.*.PiecewiseBackend");
   v1::ListModulesRequest request = Request();
   request.set_root("app.Stage");
   request.set_prefix("");
@@ -47,18 +50,23 @@ TEST(ModulesSpecTest, DefaultsAndWhatIsGiven) {
   request.add_skip_types("ReLU");
   request.set_no_default_skip_types(true);
   request.set_max_stop_ns(5);
+  request.add_callables("app.Wrapper");
+  request.set_no_default_callables(true);
   const ModulesSpec spec = *ToSpec(request);
   EXPECT_EQ(spec.query.root_type, "app.Stage");
   EXPECT_EQ(spec.query.prefix, "");
   EXPECT_EQ(spec.patterns.size(), 1u);
   EXPECT_FALSE(spec.skip_types.with_defaults);
   EXPECT_EQ(spec.max_stop_ns, 5u);
+  ASSERT_EQ(spec.query.callables.size(), 1u);
+  EXPECT_EQ(spec.query.callables[0].pattern(), "app.Wrapper");
 }
 
 TEST(ModulesSpecTest, Mistakes) {
   ExpectRefused([](auto& r) { r.set_pid(0); }, "pid");
   ExpectRefused([](auto& r) { r.add_patterns("re:("); }, "re:(");
   ExpectRefused([](auto& r) { r.add_skip_types(""); }, "skip_types");
+  ExpectRefused([](auto& r) { r.add_callables(std::string(4097, 'a')); }, "callables");
   ExpectRefused([](auto& r) { r.set_root(std::string(4097, 'a')); }, "4096");
   ExpectRefused([](auto& r) { r.set_max_stop_ns(10'000'000'001); }, "10 s");
   ExpectRefused(
@@ -151,6 +159,8 @@ TEST(ModulesReplyTest, ASettingThatIsTracedHasTheTracesForm) {
 
 TEST(ModulesReplyTest, WhatIsSaidOfTheWholeModel) {
   ModulesResult result = ResultOf({{.path = "top"}});
+  result.forest.trees.push_back(
+      {.modules = {{.path = "callable:A"}, {.path = "callable:B"}}, .of_callables = true});
   result.process.pid = 7;
   result.forest.ties = {{.names = {"a.weight", "b.weight"}, .same_tensor = true}};
   result.forest.tensor_layout = "TensorImpl at 16";
@@ -162,6 +172,7 @@ TEST(ModulesReplyTest, WhatIsSaidOfTheWholeModel) {
   const v1::ListModulesReply reply = ToReplies(result, {})[0];
   EXPECT_EQ(reply.process().pid(), 7);
   EXPECT_EQ(reply.models(), 1u);
+  EXPECT_EQ(reply.callables(), 2u);
   EXPECT_EQ(reply.tensor_layout(), "TensorImpl at 16");
   EXPECT_EQ(reply.readings(), 3u);
   EXPECT_EQ(reply.read_ns(), 5u);

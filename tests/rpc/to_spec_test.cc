@@ -87,6 +87,7 @@ TEST(ToSpecTest, Modules) {
   selection.add_module_exclude("top.layers.3.drop*");
   selection.set_module_root("app.Stage");
   selection.set_module_prefix("");
+  selection.add_module_callables("app.Wrapper");
   const auto spec = ToSpec(request);
   ASSERT_TRUE(spec.ok()) << spec.status();
   const ModuleList& modules = *spec->rules.modules;
@@ -97,10 +98,13 @@ TEST(ToSpecTest, Modules) {
   EXPECT_EQ(modules.excludes[0].text(), "top.layers.3.drop*");
   EXPECT_EQ(modules.query.root_type, "app.Stage");
   EXPECT_EQ(modules.query.prefix, "");
+  ASSERT_EQ(modules.query.callables.size(), 3u);
+  EXPECT_EQ(modules.query.callables[0].pattern(), "app.Wrapper");
   EXPECT_FALSE(spec->rules.TakesPython());
   ExpectRefused([](auto& r) { r.mutable_selection()->add_modules()->set_pattern("re:("); }, "re:(");
   ExpectRefused([](auto& r) { r.mutable_selection()->add_module_exclude("re:("); },
                 "module_exclude");
+  ExpectRefused([](auto& r) { r.mutable_selection()->add_module_callables(""); }, "callables");
   ExpectRefused(
       [](auto& r) {
         v1::ModuleTarget& target = *r.mutable_selection()->add_modules();
