@@ -79,15 +79,21 @@ std::string NotesText(const v1::Module& module) {
   return text;
 }
 
+std::string CallablesText(const v1::ListModulesReply& reply) {
+  if (reply.callables() == 0) return "";
+  return StrCat(", ", HumanCount(reply.callables()),
+                reply.callables() == 1 ? " callable" : " callables", " among them,");
+}
+
 std::string ClosingLines(const v1::ListModulesReply& reply, const Palette& palette) {
   const std::string stop = reply.stopped_ns() == 0
                                ? " without a stop"
                                : StrCat("; it was stopped for ", HumanNs(reply.stopped_ns()));
   std::string text =
       StrCat(HumanCount(reply.modules_size()), " of ", HumanCount(reply.modules_seen()),
-             " modules in ", reply.models(), reply.models() == 1 ? " model" : " models", " of pid ",
-             reply.process().pid(), " (python ", PythonText(reply.process()), "), read in ",
-             HumanNs(reply.read_ns()), stop, "\n");
+             " modules in ", reply.models(), reply.models() == 1 ? " model" : " models",
+             CallablesText(reply), " of pid ", reply.process().pid(), " (python ",
+             PythonText(reply.process()), "), read in ", HumanNs(reply.read_ns()), stop, "\n");
   for (const v1::Tie& tie : reply.ties()) {
     text += tie.same_tensor() ? "one tensor:" : "one storage:";
     for (const std::string& name : tie.names()) text += " " + Printable(name);

@@ -142,11 +142,24 @@ absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags) 
     AddModuleExclude(text, &selection, &mistakes);
   if (!flags.module_excludes.empty() && flags.modules.empty())
     mistakes.push_back("--module-exclude subtracts from --module, and there is none");
+  if (flags.callables.any() && flags.modules.empty())
+    mistakes.push_back("--callable is about --module, and there is none");
   selection.set_module_root(flags.module_root);
   if (flags.module_prefix) selection.set_module_prefix(*flags.module_prefix);
+  TakeCallables(flags.callables, &selection);
   selection.set_paths_only(flags.paths_only);
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   return selection;
+}
+
+void TakeCallables(const CallableFlags& flags, v1::TargetSelection* selection) {
+  for (const std::string& type : flags.types) selection->add_module_callables(type);
+  selection->set_no_default_module_callables(flags.no_defaults);
+}
+
+void TakeCallables(const CallableFlags& flags, v1::ListModulesRequest* request) {
+  for (const std::string& type : flags.types) request->add_callables(type);
+  request->set_no_default_callables(flags.no_defaults);
 }
 
 }  // namespace sbump

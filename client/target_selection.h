@@ -12,8 +12,17 @@
 #include "absl/status/statusor.h"
 #include "client/limits.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
+
+// Objects that are taken for modules, though they are none.
+struct CallableFlags {
+  std::vector<std::string> types;
+  bool no_defaults = false;
+
+  bool any() const { return !types.empty() || no_defaults; }
+};
 
 struct SelectionFlags {
   std::string targets_file;  // empty: none
@@ -25,6 +34,7 @@ struct SelectionFlags {
   std::vector<std::string> module_excludes;
   std::string module_root;
   std::optional<std::string> module_prefix;
+  CallableFlags callables;
   uint64_t longest_delay_ns = kLongestSleepNs;  // of an override
 
   bool HasTargets() const { return HasPatterns() || !natives.empty() || !modules.empty(); }
@@ -37,5 +47,9 @@ absl::Status CheckDelay(std::string_view name, uint64_t delay_ns, uint64_t longe
 // Patterns given as flags come before those of the file: the first that matches owns a code object.
 // An error has a line for each mistake: `FILE:LINE: "text": why`, `--target "text": why`.
 absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags);
+
+// Adds what the flags say.
+void TakeCallables(const CallableFlags& flags, v1::TargetSelection* selection);
+void TakeCallables(const CallableFlags& flags, v1::ListModulesRequest* request);
 
 }  // namespace sbump

@@ -29,6 +29,7 @@ absl::StatusOr<v1::AttachRequest> RequestOf(const CaptureFlags& flags) {
   all.modules = {"*"};
   all.module_root = flags.root;
   all.module_prefix = flags.prefix;
+  all.callables = flags.callables;
   v1::AttachRequest request;
   SB_ASSIGN_OR_RETURN(*request.mutable_selection(), BuildSelection(all));
   request.set_pid(flags.pid);
@@ -46,6 +47,7 @@ absl::StatusOr<ModelFacts> FactsOf(ControlClient& client, const CaptureFlags& fl
   request.set_pid(flags.pid);
   request.set_root(flags.root);
   if (flags.prefix) request.set_prefix(*flags.prefix);
+  TakeCallables(flags.callables, &request);
   SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client.ListModules(request));
   return ModelFacts(modules);
 }

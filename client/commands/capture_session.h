@@ -15,6 +15,7 @@ struct CaptureFlags {
   int32_t pid = 0;
   std::string root;  // the class of the tree
   std::optional<std::string> prefix;
+  CallableFlags callables;
   uint64_t forwards = 0;  // 0: the default
   std::string of;
   std::vector<std::string> leaves;

@@ -68,6 +68,7 @@ void AddFormat(CLI::App* app, bool* json, const std::string& for_people = "table
 void AddOutput(CLI::App* app, std::string* path);
 void AddSelectionFlags(CLI::App* app, SelectionFlags* flags);
 void AddModuleFlags(CLI::App* app, SelectionFlags* flags);
+void AddCallableFlags(CLI::App* app, CallableFlags* flags);
 
 // ---- Running ----
 

@@ -100,6 +100,17 @@ void AddModuleFlags(CLI::App* app, SelectionFlags* flags) {
   app->add_option("--module-prefix", flags->module_prefix,
                   "the path of the model itself (default: top)")
       ->type_name("NAME");
+  AddCallableFlags(app, &flags->callables);
+}
+
+void AddCallableFlags(CLI::App* app, CallableFlags* flags) {
+  AddRepeated(app, "--callable", &flags->types,
+              "a class whose instances are taken for modules, though they are none: a glob over "
+              "its name or its full name; beside vLLM's CUDAGraphWrapper and PiecewiseBackend; "
+              "repeatable")
+      ->type_name("TYPE");
+  app->add_flag("--no-default-callables", flags->no_defaults,
+                "do not take CUDAGraphWrapper and PiecewiseBackend for modules");
 }
 
 }  // namespace sbump

@@ -54,6 +54,7 @@ void AddGraph(CLI::App* root, CommandContext* context) {
   app->add_option("--root", capture.root,
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
+  AddCallableFlags(app, &capture.callables);
   AddDuration(app, "-d,--duration", &capture.duration_ns,
               "end after this long (default: only --ttl limits it)");
   AddDuration(app, "--ttl", &capture.ttl_ns, "longest life of the session (default: 1h)");

@@ -21,6 +21,7 @@ struct ModulesFlags {
   int32_t pid = 0;
   std::vector<std::string> patterns;
   std::string root;
+  CallableFlags callables;
   std::optional<std::string> prefix;
   std::vector<std::string> skip_types;
   bool no_skip = false;
@@ -41,6 +42,7 @@ v1::ListModulesRequest RequestOf(const ModulesFlags& flags) {
   request.set_pid(flags.pid);
   request.set_root(flags.root);
   if (flags.prefix) request.set_prefix(*flags.prefix);
+  TakeCallables(flags.callables, &request);
   for (const std::string& pattern : flags.patterns) request.add_patterns(pattern);
   for (const std::string& type : flags.skip_types) request.add_skip_types(type);
   request.set_no_default_skip_types(flags.no_skip);
@@ -155,6 +157,7 @@ void AddModules(CLI::App* root, CommandContext* context) {
   app->add_option("--root", flags->root,
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
+  AddCallableFlags(app, &flags->callables);
   AddRepeated(app, "--skip-type", &flags->skip_types,
               "a class to mark as skipped, beside Identity and Dropout; repeatable")
       ->type_name("TYPE");

@@ -72,11 +72,13 @@ absl::Status Check(const ScheduleFlags& flags) {
 
 absl::StatusOr<v1::ListModulesReply> ListModules(ControlClient& client, int32_t pid,
                                                  const std::string& root,
-                                                 const std::optional<std::string>& prefix) {
+                                                 const std::optional<std::string>& prefix,
+                                                 const CallableFlags& callables) {
   v1::ListModulesRequest request;
   request.set_pid(pid);
   request.set_root(root);
   if (prefix) request.set_prefix(*prefix);
+  TakeCallables(callables, &request);
   return client.ListModules(request);
 }
 
@@ -124,8 +126,8 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
 ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const auto modules =
-      ListModules(**client, flags.capture.pid, flags.capture.root, flags.capture.prefix);
+  const auto modules = ListModules(**client, flags.capture.pid, flags.capture.root,
+                                   flags.capture.prefix, flags.capture.callables);
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
   if (flags.Takes("find")) {
@@ -195,7 +197,8 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
     const auto client = Connect(context);
     if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-    auto reply = ListModules(**client, flags.capture.pid, schedule->root, schedule->prefix);
+    auto reply = ListModules(**client, flags.capture.pid, schedule->root, schedule->prefix,
+                             flags.capture.callables);
     if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
     modules = *std::move(reply);
   }
@@ -204,6 +207,7 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   if (!flags.shown.spans_file.empty() && !request.has_spans())
     return Fail(ExitCode::kBadArguments, "--spans: no entry of the schedule has a span");
+  TakeCallables(flags.capture.callables, request.mutable_selection());
   request.set_pid(flags.capture.pid);
   request.set_duration_ns(flags.capture.duration_ns.value_or(0));
   request.set_ttl_ns(flags.capture.ttl_ns.value_or(0));
@@ -259,6 +263,7 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
   app->add_option("--root", flags->capture.root,
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
+  AddCallableFlags(app, &flags->capture.callables);
   app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
   app->add_option("-f,--format", flags->format,
                   "table, or json for programs; of list also yaml: a file for apply (default: "

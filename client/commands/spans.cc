@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& con
     request.set_pid(flags.pid);
     request.set_root(flags.selection.module_root);
     if (flags.selection.module_prefix) request.set_prefix(*flags.selection.module_prefix);
+    TakeCallables(flags.selection.callables, &request);
     SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client->ListModules(request));
     return PytHooksTexts(file, modules);
   }

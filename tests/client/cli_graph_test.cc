@@ -75,6 +75,14 @@ TEST(Graph, EndsAfterSoManyForwards) {
   EXPECT_EQ(daemon.requests().detach.size(), 1u);
 }
 
+TEST(Graph, CallablesAreAskedForInBothRequests) {
+  FakeControl daemon(ModelThatRuns(1));
+  Ask(daemon, {"graph", "4242", "--forwards", "1", "--callable", "app.Wrapper"});
+  const Requests requests = daemon.requests();
+  EXPECT_EQ(requests.modules.at(0).callables(0), "app.Wrapper");
+  EXPECT_EQ(requests.attach.at(0).selection().module_callables(0), "app.Wrapper");
+}
+
 TEST(Graph, ATableForPeopleAndAFileForGraphviz) {
   FakeControl daemon(ModelThatRuns(2));
   ChildResult result = Ask(daemon, {"graph", "4242", "--forwards", "2"});

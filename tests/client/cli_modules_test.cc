@@ -79,7 +79,8 @@ TEST(Modules, SendsWhatIsNamedAndNoMore) {
   FakeControl daemon(TwoPieces());
   Ask(daemon, {"4242"});
   Ask(daemon, {"4242", "--module", "top.*", "--module", "type:Linear", "--prefix", "", "--root",
-               "app.Stage", "--skip-type", "ReLU", "--no-skip", "--max-stop", "5ms"});
+               "app.Stage", "--skip-type", "ReLU", "--no-skip", "--max-stop", "5ms", "--callable",
+               "Wrapper", "--callable", "app.*", "--no-default-callables"});
   const Requests requests = daemon.requests();
   ASSERT_EQ(requests.modules.size(), 2u);
   v1::ListModulesRequest plain;
@@ -93,6 +94,8 @@ TEST(Modules, SendsWhatIsNamedAndNoMore) {
   EXPECT_THAT(all.skip_types(), ElementsAre("ReLU"));
   EXPECT_TRUE(all.no_default_skip_types());
   EXPECT_EQ(all.max_stop_ns(), 5'000'000u);
+  EXPECT_THAT(all.callables(), ElementsAre("Wrapper", "app.*"));
+  EXPECT_TRUE(all.no_default_callables());
 }
 
 TEST(Modules, NothingHasItsOwnStatus) {

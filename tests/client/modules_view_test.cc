@@ -109,6 +109,16 @@ TEST(ModulesTextTest, SettingsByNameAsJsonHasThem) {
   EXPECT_THAT(Text(reply), HasSubstr("bias=null, p=0.5, padding=\"same\", stride=[2]\n"));
 }
 
+TEST(ModulesTextTest, CallablesThatAreNoModules) {
+  v1::ListModulesReply reply = Reply();
+  Add(reply, "callable:PiecewiseBackend:3", "PiecewiseBackend");
+  reply.set_callables(1);
+  EXPECT_THAT(Text(reply), HasSubstr("\ncallable:PiecewiseBackend:3  PiecewiseBackend"));
+  EXPECT_THAT(Text(reply), HasSubstr("modules in 1 model, 1 callable among them, of pid 77"));
+  reply.set_callables(2);
+  EXPECT_THAT(Text(reply), HasSubstr(", 2 callables among them,"));
+}
+
 TEST(ModulesTextTest, SeveralModelsAndNone) {
   v1::ListModulesReply reply;
   EXPECT_THAT(Text(reply), testing::StartsWith("0 of 0 modules in 0 models"));

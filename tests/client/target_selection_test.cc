@@ -70,6 +70,18 @@ TEST_F(TargetSelection, ModulesAndThoseThatAreSubtracted) {
   EXPECT_THAT(Mistakes(flags), HasSubstr("there is none"));
 }
 
+TEST_F(TargetSelection, CallablesThatAreModules) {
+  SelectionFlags flags;
+  flags.modules = {"callable:*"};
+  EXPECT_EQ(BuildSelection(flags)->module_callables_size(), 0);
+  EXPECT_FALSE(BuildSelection(flags)->no_default_module_callables());
+  flags.callables = {.types = {"app.Wrapper"}, .no_defaults = true};
+  EXPECT_EQ(BuildSelection(flags)->module_callables(0), "app.Wrapper");
+  EXPECT_TRUE(BuildSelection(flags)->no_default_module_callables());
+  flags.modules.clear();
+  EXPECT_THAT(Mistakes(flags), HasSubstr("--callable is about --module"));
+}
+
 TEST_F(TargetSelection, NativeTargetsBesideOrAlone) {
   SelectionFlags flags;
   flags.natives = {"libc.so.6:write @delay=3us", " libx.so+0x0A @every=2"};
