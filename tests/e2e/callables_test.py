@@ -1,8 +1,10 @@
 """Callable objects that are no modules, and are followed, counted and delayed as if they were: pieces of a compiled model."""
 import json
+import os
 
 from harness.case import each_interpreter, main
 from harness.models import MS, rows
+from harness.session import Session
 from harness.spans import SpansCase
 
 UNSUPPORTED = 5
@@ -106,6 +108,24 @@ class DelayTest(CallablesCase):
         self.assertEqual(answer.code, 0, answer)
         target.ask("call", "model", 5)
         self.assertEqual(self.end(session, target), {"callable:Wrapper": 7, PIECES[0]: 5, PIECES[1]: 5})
+        self.assert_ends_well(target)
+
+
+class ScheduleTest(CallablesCase):
+    def test_they_are_nodes(self):
+        target = self.compiled()
+        answer = self.daemon.ctl("schedule", "list", "--pid", target.pid, "--callable", "__main__.Wrapper", "--format", "json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual({node["path"] for node in json.loads(answer.out)["nodes"]},
+                         {"top", "top.norm", REPLAYED, "callable:Wrapper", *PIECES})
+        path = os.path.join(self.scratch, "schedule.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("version: 1\nschedule: [{module: '%s', count: true}, {module: 'type:Wrapper', count: true}]" % PIECES[0])
+        session = Session(self.daemon, "apply", path, "--pid", target.pid, "--callable", "__main__.Wrapper", command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        target.ask("call", "model", 3)
+        self.assertEqual(self.end(session, target), {PIECES[0]: 3, "callable:Wrapper": 3})
         self.assert_ends_well(target)
 
 
