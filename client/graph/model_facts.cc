@@ -12,15 +12,16 @@ using Tensors = google::protobuf::RepeatedPtrField<v1::SpanTensor>;
 
 bool IsPositional(const v1::SpanTensor& tensor) { return tensor.keyword().empty(); }
 
-// Arguments that are no tensors, and lists of them, are not told: positional tensors can only be
-// the first parameters where there are not more of them than parameters that no keyword has.
-bool Fit(const Tensors& inputs, const std::vector<std::string>& parameters) {
-  const auto positional = std::ranges::count_if(inputs, IsPositional);
-  if (positional > std::ssize(parameters)) return false;
-  const auto end = parameters.begin() + positional;
-  return std::ranges::all_of(inputs, [&](const v1::SpanTensor& tensor) {
-    return IsPositional(tensor) || std::find(parameters.begin(), end, tensor.keyword()) == end;
-  });
+// The parameters that positional tensors are given for; nullopt: that cannot be told, since
+// arguments that are no tensors leave no trace. It can where there are as many as parameters
+// without a keyword.
+std::optional<std::vector<std::string>> PositionalNames(const Tensors& inputs,
+                                                        std::vector<std::string> parameters) {
+  for (const v1::SpanTensor& tensor : inputs) {
+    if (!IsPositional(tensor)) std::erase(parameters, tensor.keyword());
+  }
+  if (std::ranges::count_if(inputs, IsPositional) != std::ssize(parameters)) return std::nullopt;
+  return parameters;
 }
 
 }  // namespace
@@ -48,12 +49,14 @@ const ModelFacts::NamedTensor* ModelFacts::TensorOf(const v1::SpanTensor& tensor
 std::vector<std::string> ModelFacts::InputNames(const v1::SpanModule& module,
                                                 const v1::Span& call) const {
   const auto found = forward_parameters_.find(module.path());
-  const bool fit = found != forward_parameters_.end() && Fit(call.inputs(), found->second);
+  std::optional<std::vector<std::string>> parameters;
+  if (found != forward_parameters_.end())
+    parameters = PositionalNames(call.inputs(), found->second);
   std::vector<std::string> names;
   size_t positional = 0;
   for (const v1::SpanTensor& tensor : call.inputs()) {
-    if (IsPositional(tensor) && fit)
-      names.push_back(found->second[positional++]);
+    if (IsPositional(tensor) && parameters)
+      names.push_back((*parameters)[positional++]);
     else if (IsPositional(tensor) || tensor.keyword() == "?")
       names.push_back(StrCat("input_", names.size()));
     else

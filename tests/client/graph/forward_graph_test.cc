@@ -97,6 +97,8 @@ TEST(ForwardGraphTest, PlaceholdersHaveTheNamesOfForwardsParameters) {
   EXPECT_THAT(names({{1}, {2}, by_keyword}), ElementsAre("input_0", "input_1", "mask"))
       << "the second positional one cannot be `mask`, too";
   EXPECT_THAT(names({T{.id = 1, .keyword = "?"}}), ElementsAre("input_0"));
+  EXPECT_THAT(names({{1}}), ElementsAre("input_0"))
+      << "it may be `mask`: the other argument may be no tensor";
 }
 
 TEST(ForwardGraphTest, AnAddressThatIsUsedAgainIsAnotherTensor) {
