@@ -14,7 +14,8 @@
 #include "bpf/thread_state.bpf.h"
 
 struct sb_span_layout span_layout = {};
-__u64 spans_lost = 0; /* calls whose begin found no room; an end that finds none leaves it open */
+__u64 spans_lost = 0; /* calls whose begin found no room (an end that finds none leaves it open),
+                         and operators of which either found none */
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -136,7 +136,7 @@ class Programs {
   int span_fd() const;
   // At most so many; true: there may be more.
   bool ConsumeSpans(size_t most, const std::function<void(const sb_span_event&)>& on_event);
-  uint64_t spans_lost() const;  // calls whose begin could not be told
+  uint64_t spans_lost() const;  // begins of calls, and ends of operators, that could not be told
   // `operators[n]` is that of the nth offset of its probes.
   absl::Status SetOperators(const std::vector<sb_operator>& operators);
 

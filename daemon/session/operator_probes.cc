@@ -4,15 +4,15 @@
 #include <iterator>
 
 #include "daemon/attach/uprobe_link.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/native/mapped_files.h"
-#include "daemon/torch/operator_sites.h"
 
 namespace sbump {
 namespace {
 
 constexpr uint8_t kBreakpoint = 0xCC;
 constexpr size_t kMostNamed = 5;
+constexpr uint64_t kLongestStudyNs = 10'000'000'000;
 
 absl::Status NotSeen(pid_t pid, absl::string_view why) {
   return absl::UnimplementedError(StrCat("pid ", pid, ": operators cannot be seen: ", why));
@@ -69,35 +69,48 @@ absl::Status OperatorProbes::Find() {
     return NotSeen(process_.pid(), "this kernel has no uprobe_multi (Linux 6.10 on)");
   SB_ASSIGN_OR_RETURN(const MappedCode file, LibraryOf(process_));
   SB_ASSIGN_OR_RETURN(const OpenedCode code, OpenCode(process_, file));
-  const absl::StatusOr<OperatorSites> found = FindOperators(code.elf);
+  const absl::StatusOr<OperatorSites> found =
+      FindOperators(code.elf, MonotonicNs() + kLongestStudyNs);
   if (!found.ok()) return NotSeen(process_.pid(), found.status().message());
   if (found->sites.empty())
     return NotSeen(process_.pid(), StrCat("of none is known where its tensors are (",
                                           found->left_out.front(), ")"));
+  SB_RETURN_IF_ERROR(TakePlaces(code, found->sites));
+  probe_path_ = code.probe_path;
+  device_ = file.mappings.front().device;
+  inode_ = file.mappings.front().inode;
+  Names names;
+  for (const OperatorSite& site : found->sites) {
+    operators_.push_back(CallOf(site));
+    names.push_back(std::make_shared<const std::string>(site.signature.name));
+  }
+  names_ = std::make_shared<const Names>(std::move(names));
+  warnings_ = {StrCat("with operators a process that pid ", process_.pid(),
+                      " forks meanwhile pays for their probes too, until the end")};
+  if (!found->left_out.empty()) {
+    warnings_.push_back(LeftOutText(found->sites.size() + found->left_out.size(), found->left_out));
+  }
+  return absl::OkStatus();
+}
+
+// All or none.
+absl::Status OperatorProbes::TakePlaces(const OpenedCode& code,
+                                        const std::vector<OperatorSite>& sites) {
   const auto place_at = [&](uint64_t vaddr) -> absl::StatusOr<Place> {
     SB_ASSIGN_OR_RETURN(const uint64_t file_offset, code.elf.FileOffset(vaddr));
     SB_ASSIGN_OR_RETURN(const auto bytes, code.elf.BytesAt(vaddr, 1));
     return Place{file_offset, RemoteAddr{code.load_bias + vaddr},
                  std::to_integer<uint8_t>(bytes.front())};
   };
-  Names names;
-  for (const OperatorSite& site : found->sites) {
+  std::vector<Place> begins, ends;
+  for (const OperatorSite& site : sites) {
     SB_ASSIGN_OR_RETURN(const Place begin, place_at(site.begin_vaddr));
     SB_ASSIGN_OR_RETURN(const Place end, place_at(site.end.vaddr));
-    begins_.push_back(begin);
-    ends_.push_back(end);
-    operators_.push_back(CallOf(site));
-    names.push_back(std::make_shared<const std::string>(site.signature.name));
+    begins.push_back(begin);
+    ends.push_back(end);
   }
-  probe_path_ = code.probe_path;
-  device_ = file.mappings.front().device;
-  inode_ = file.mappings.front().inode;
-  warnings_ = {StrCat("with operators a process that pid ", process_.pid(),
-                      " forks meanwhile pays for their probes too, until the end")};
-  if (!found->left_out.empty()) {
-    warnings_.push_back(LeftOutText(found->sites.size() + found->left_out.size(), found->left_out));
-  }
-  names_ = std::make_shared<const Names>(std::move(names));
+  begins_ = std::move(begins);
+  ends_ = std::move(ends);
   return absl::OkStatus();
 }
 
@@ -124,7 +137,7 @@ absl::StatusOr<std::vector<uint64_t>> OperatorProbes::Open(Programs& programs, L
                                                            Journal& journal) const {
   SB_RETURN_IF_ERROR(programs.SetOperators(operators_));
   SB_RETURN_IF_ERROR(journal.WillProbe(Placed()));
-  // Ends first, as those of modules.
+  // Side by side: nothing is told before the probes of modules are there, which come later.
   SB_ASSIGN_OR_RETURN(std::vector<uint64_t> links,
                       programs.OpenLinks({{.kind = ProgramKind::kOperatorEnd,
                                            .path = probe_path_,
@@ -140,12 +153,21 @@ absl::StatusOr<std::vector<uint64_t>> OperatorProbes::Open(Programs& programs, L
   return links;
 }
 
+bool OperatorProbes::IsUnmapped() const {
+  const absl::StatusOr<std::vector<Mapping>> mappings = ReadMaps(process_);
+  return mappings.ok() && std::ranges::none_of(*mappings, [&](const Mapping& mapping) {
+           return mapping.device == device_ && mapping.inode == inode_;
+         });
+}
+
+// What cannot be read counts, unless the library is gone.
 uint32_t OperatorProbes::CountTextBytesChanged() const {
+  if (!found() || IsUnmapped()) return 0;
   uint32_t changed = 0;
   for (const auto* places : {&begins_, &ends_}) {
     for (const Place& place : *places) {
       const absl::StatusOr<uint8_t> byte = memory_.ReadValue<uint8_t>(place.address);
-      if (byte.ok() && *byte != place.byte) ++changed;
+      if (!byte.ok() || *byte != place.byte) ++changed;
     }
   }
   return changed;

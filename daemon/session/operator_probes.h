@@ -11,8 +11,10 @@
 
 #include "daemon/attach/journal.h"
 #include "daemon/attach/programs.h"
+#include "daemon/native/mapped_files.h"
 #include "daemon/process/remote_memory.h"
 #include "daemon/process/target_process.h"
+#include "daemon/torch/operator_sites.h"
 
 namespace sbump {
 
@@ -44,6 +46,8 @@ class OperatorProbes {
     RemoteAddr address;
     uint8_t byte = 0;
   };
+  absl::Status TakePlaces(const OpenedCode& code, const std::vector<OperatorSite>& sites);
+  bool IsUnmapped() const;
   std::vector<PlacedProbe> Placed() const;
   absl::Status CheckPlaced() const;
 

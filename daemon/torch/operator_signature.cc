@@ -24,9 +24,12 @@ std::vector<std::string_view> Split(std::string_view text) {
     if (!part.empty()) parts.push_back(part);
     begin = end + 1;
   };
+  const auto is_one_of = [](std::string_view brackets, char c) {
+    return brackets.find(c) != std::string_view::npos;
+  };
   for (size_t i = 0; i < text.size(); ++i) {
-    if (std::strchr("(<[", text[i]) != nullptr) ++depth;
-    if (std::strchr(")>]", text[i]) != nullptr && (i == 0 || text[i - 1] != '-')) --depth;
+    if (is_one_of("(<[", text[i])) ++depth;
+    if (is_one_of(")>]", text[i]) && (i == 0 || text[i - 1] != '-')) --depth;
     if (text[i] == ',' && depth == 0) take(i);
   }
   take(text.size());

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/native/demangle.h"
 #include "daemon/text/control_flow.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr size_t kMostOperators = SB_OPERATORS;
 constexpr size_t kMostInstructions = 4096;
 constexpr size_t kLongestSchema = 4096;
-constexpr size_t kMostSchemas = 100'000;
+constexpr size_t kMostArrows = 100'000;  // that may be a schema's: torch's have some 10,000
 
 // "softmax_int" of "_ZN2at4_ops11softmax_int4callERKNS_6TensorE...".
 std::optional<std::string_view> OperatorName(std::string_view mangled) {
@@ -74,8 +75,8 @@ class Schemas {
 
   void Scan(std::string_view text) {
     size_t at = 0;
-    while (registered_.size() + others_.size() < kMostSchemas &&
-           (at = text.find(kArrow, at)) != std::string_view::npos) {
+    while (arrows_ < kMostArrows && (at = text.find(kArrow, at)) != std::string_view::npos) {
+      ++arrows_;
       const size_t from = at > kLongestSchema ? at - kLongestSchema : 0;
       const size_t begin = text.substr(from, at - from).rfind('\0');
       const size_t end = text.substr(at, kLongestSchema).find('\0');
@@ -96,6 +97,7 @@ class Schemas {
     (name.data() == schema.data() ? registered_ : others_).emplace(StructName(name), schema);
   }
 
+  size_t arrows_ = 0;  // looked at
   // By the struct's name. Others are written with their namespace, for TorchScript, by hand.
   std::multimap<std::string, std::string_view> registered_, others_;
 };
@@ -141,7 +143,7 @@ absl::StatusOr<OperatorSite> SiteOf(const ElfFile& elf, const Schemas& schemas,
 
 }  // namespace
 
-absl::StatusOr<OperatorSites> FindOperators(const ElfFile& elf) {
+absl::StatusOr<OperatorSites> FindOperators(const ElfFile& elf, uint64_t deadline_ns) {
   std::map<uint64_t, std::pair<std::string, ElfSymbol>> functions;
   elf.ForEachSymbol([&](const ElfSymbolEntry& symbol) {
     if (symbol.defined && symbol.function && !symbol.indirect && OperatorName(symbol.name) &&
@@ -155,6 +157,9 @@ absl::StatusOr<OperatorSites> FindOperators(const ElfFile& elf) {
   const Schemas schemas(elf);
   OperatorSites found;
   for (const auto& [vaddr, function] : functions) {
+    if (MonotonicNs() > deadline_ns)
+      return absl::DeadlineExceededError(
+          StrCat(elf.name(), ": its operators take too long to study"));
     const auto& [mangled, symbol] = function;
     const std::string_view name = *OperatorName(mangled);
     absl::StatusOr<OperatorSite> site = SiteOf(elf, schemas, name, mangled, symbol);

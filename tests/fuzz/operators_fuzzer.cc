@@ -45,7 +45,7 @@ void CheckSites(const std::string& symbol, std::string_view schema, std::string_
   fake.AddSymbol("_ZN2at4_ops" + symbol, FakeElf::kText + 0x100, size);
   const auto elf = fake.Open();
   if (!elf.ok()) return;
-  const auto found = FindOperators(*elf);
+  const auto found = FindOperators(*elf, UINT64_MAX);
   if (!found.ok()) return;
   Require(found->sites.size() + found->left_out.size() == 1);
   for (const OperatorSite& site : found->sites) {

@@ -36,7 +36,7 @@ class OperatorSitesTest : public testing::Test {
   }
   OperatorSites Find() {
     file_ = std::make_unique<ElfFile>(*elf.Open());
-    const auto found = FindOperators(*file_);
+    const auto found = FindOperators(*file_, UINT64_MAX);
     EXPECT_TRUE(found.ok()) << found.status();
     return found.value_or(OperatorSites());
   }
@@ -100,9 +100,24 @@ TEST_F(OperatorSitesTest, NamesThatAreNone) {
   EXPECT_EQ(Find().sites.size(), 1u);
 }
 
+TEST_F(OperatorSitesTest, ALibraryThatTakesTooLong) {
+  AddText(kSchema);
+  AddFunction(kSoftmax, "53 5b c3");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(FindOperators(*elf.Open(), 0).status()));
+}
+
+TEST_F(OperatorSitesTest, NotAllThatLooksLikeASchemaIsLookedAt) {
+  std::string arrows;
+  for (int i = 0; i < 100'000; ++i) arrows += ") -> ";
+  AddText(arrows);
+  AddText(kSchema);
+  AddFunction(kSoftmax, "53 5b c3");
+  EXPECT_THAT(Find().left_out, ElementsAre(HasSubstr("softmax_int: no schema")));
+}
+
 TEST_F(OperatorSitesTest, AnotherLibrary) {
   AddFunction("softmax", "c3");
-  EXPECT_TRUE(absl::IsNotFound(FindOperators(*elf.Open()).status()));
+  EXPECT_TRUE(absl::IsNotFound(FindOperators(*elf.Open(), UINT64_MAX).status()));
 }
 
 }  // namespace
