@@ -31,7 +31,7 @@ void Fill(const Span& span, v1::Span& message) {
   for (const SpanTensor& tensor : span.outputs) Fill(tensor, *message.add_outputs());
 }
 
-void Fill(const Operation& operation, v1::Operator& message) {
+void Fill(const OperatorCall& operation, v1::Operator& message) {
   message.set_name(Utf8(*operation.name));
   message.set_pid(operation.pid);
   message.set_thread_id(operation.thread_id);
@@ -61,7 +61,7 @@ v1::SpanBatch ToBatch(const SpanHub::Taken& taken) {
     message.set_module(known->second);
     Fill(span, message);
   }
-  for (const Operation& operation : taken.operations) Fill(operation, *batch.add_operators());
+  for (const OperatorCall& operation : taken.operations) Fill(operation, *batch.add_operators());
   return batch;
 }
 

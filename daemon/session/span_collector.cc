@@ -161,7 +161,7 @@ void SpanCollector::Publish() {
 
 void SpanCollector::OnOperator(const sb_span_event& event) {
   if (event.kind == SB_OPERATOR_END) {
-    std::optional<Operation> operation = assembler_.EndOperator(event);
+    std::optional<OperatorCall> operation = assembler_.EndOperator(event);
     if (!operation) return;
     operation->pid = process_.pid();
     operations_.push_back(*std::move(operation));

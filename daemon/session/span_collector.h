@@ -85,7 +85,7 @@ class SpanCollector {
   std::set<std::string> counted_;                               // since figures_ were made
   uint64_t next_publish_ns_ = 0;
   std::vector<Span> spans_;
-  std::vector<Operation> operations_;
+  std::vector<OperatorCall> operations_;
   uint64_t lost_before_ = 0;
   uint64_t next_look_ns_ = 0;
 

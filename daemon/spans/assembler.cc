@@ -95,7 +95,7 @@ void SpanAssembler::BeginOperator(const sb_span_event& event,
                                   std::shared_ptr<const std::string> name) {
   operations_.erase(event.tid);  // it raised
   if (!threads_.contains(event.tid) || operations_.size() >= kMostThreads) return;
-  OpenOperation open{.stack = event.stack, .number = event.object};
+  OpenOperatorCall open{.stack = event.stack, .number = event.object};
   open.operation = {.name = std::move(name),
                     .thread_id = event.tid,
                     .begin_ns = event.at_ns,
@@ -104,11 +104,11 @@ void SpanAssembler::BeginOperator(const sb_span_event& event,
   operations_.emplace(event.tid, std::move(open));
 }
 
-std::optional<Operation> SpanAssembler::EndOperator(const sb_span_event& event) {
+std::optional<OperatorCall> SpanAssembler::EndOperator(const sb_span_event& event) {
   const auto open = operations_.extract(event.tid);
   if (open.empty() || open.mapped().stack != event.stack || open.mapped().number != event.object)
     return std::nullopt;
-  Operation operation = std::move(open.mapped().operation);
+  OperatorCall operation = std::move(open.mapped().operation);
   operation.end_ns = event.at_ns;
   operation.partial |= (event.flags & SB_SPAN_PARTIAL) != 0;
   operation.outputs = DefinedOf(event);

@@ -38,7 +38,7 @@ class SpanAssembler {
   // out.
   void BeginOperator(const sb_span_event& event, std::shared_ptr<const std::string> name);
   // Nothing where its begin was not told.
-  std::optional<Operation> EndOperator(const sb_span_event& event);
+  std::optional<OperatorCall> EndOperator(const sb_span_event& event);
 
   // Begins without an end, and ends without a begin.
   uint64_t unpaired() const { return unpaired_; }
@@ -63,12 +63,12 @@ class SpanAssembler {
   const NameOf name_of_;
   bool switches_stacks_ = false;
   std::unordered_map<uint32_t, Thread> threads_;
-  struct OpenOperation {
+  struct OpenOperatorCall {
     uint64_t stack = 0;
     uint64_t number = 0;
-    Operation operation;
+    OperatorCall operation;
   };
-  std::unordered_map<uint32_t, OpenOperation> operations_;  // one of each thread
+  std::unordered_map<uint32_t, OpenOperatorCall> operations_;  // one of each thread
   uint64_t unpaired_ = 0;
 };
 

@@ -28,7 +28,7 @@ std::vector<T> TakeFirst(std::deque<T>& waiting, size_t most) {
 
 }  // namespace
 
-void SpanHub::Add(std::vector<Span> spans, std::vector<Operation> operations) {
+void SpanHub::Add(std::vector<Span> spans, std::vector<OperatorCall> operations) {
   if (spans.empty() && operations.empty()) return;
   std::unique_lock lock(mutex_);
   lost_ += Append(std::move(operations), operations_);

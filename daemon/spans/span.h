@@ -41,7 +41,7 @@ struct Span {
 
 // Of an operator of torch's dispatcher, made within a call of a module, and not by another
 // operator.
-struct Operation {
+struct OperatorCall {
   std::shared_ptr<const std::string> name;  // "softmax.int"
   int pid = 0;
   uint32_t thread_id = 0;  // as in Span

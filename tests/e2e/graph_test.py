@@ -150,7 +150,8 @@ class FaultTest(GraphCase):
     @each_with_torch
     def test_a_daemon_that_is_killed(self, python):
         """With some 6,000 breakpoints in the process."""
-        self.daemon = self.start_daemon()
+        state_dir = os.path.join(self.scratch, "state-%s" % python.name)
+        self.daemon = self.start_daemon(state_dir=state_dir)
         target = self.start(python)
         alone = target.ask("forward", 5)
         target.ask("forward_for_ever")
@@ -165,6 +166,8 @@ class FaultTest(GraphCase):
         thread.join(30)
         self.assertNotEqual(answers[0].code, 0)
         self.eventually(lambda: traces.changed_text(target.pid) == target.own_text, 10, "the kernel to take the probes")
+        restarted = self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: restarted.journals() == [], 20, "what the journal says to be looked at")
         self.assertEqual(target.ask("forward", 5), alone)
 
     @each_interpreter

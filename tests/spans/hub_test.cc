@@ -32,7 +32,7 @@ TEST(SpanHubTest, WaitForTheirReader) {
 
 TEST(SpanHubTest, OperationsComeBeforeTheSpansAroundThem) {
   SpanHub hub;
-  hub.Add(Spans(2), std::vector<Operation>(3));
+  hub.Add(Spans(2), std::vector<OperatorCall>(3));
   const auto first = hub.Take(2);
   EXPECT_EQ(first.operations.size(), 2u);
   EXPECT_EQ(first.spans.size(), 0u) << "operations of theirs may still wait";
@@ -41,7 +41,7 @@ TEST(SpanHubTest, OperationsComeBeforeTheSpansAroundThem) {
   EXPECT_EQ(second.operations.size(), 1u);
   EXPECT_EQ(second.spans.size(), 2u);
   EXPECT_TRUE(second.finished);
-  hub.Add({}, std::vector<Operation>(SpanHub::kMostWaiting + 4));
+  hub.Add({}, std::vector<OperatorCall>(SpanHub::kMostWaiting + 4));
   EXPECT_EQ(hub.Take(0).lost, 4u);
 }
 
