@@ -9,6 +9,7 @@
 #include "bpf/own_stack.bpf.h"
 #include "bpf/shared/operator.h"
 #include "bpf/span.bpf.h"
+#include "bpf/tensor.bpf.h"
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);

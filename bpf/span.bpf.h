@@ -11,9 +11,9 @@
 #include "bpf/pid.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/span.h"
+#include "bpf/tensor.bpf.h"
 #include "bpf/thread_state.bpf.h"
 
-struct sb_span_layout span_layout = {};
 __u64 spans_lost = 0; /* calls whose begin found no room (an end that finds none leaves it open),
                          and operators of which either found none */
 
@@ -57,7 +57,6 @@ struct {
  */
 #define OB_SIZE 16
 #define TP_FLAGS 168
-#define STR_HASH 24 /* PyASCIIObject.hash: of a dict's key always computed */
 #define FLAG_LIST_SUBCLASS (1ul << 25)
 #define FLAG_TUPLE_SUBCLASS (1ul << 26)
 /* int, bytes, str, dict, exceptions, types */
@@ -65,8 +64,6 @@ struct {
 #define LIST_ITEMS 24
 #define MA_KEYS 32
 #define MA_VALUES 40
-/* c10/core/impl/SizesAndStrides.h: up to so many dims are in the object itself. */
-#define INLINE_DIMS 5
 
 static __always_inline void push_level(struct sb_span_event* event, __u64 cursor, __u64 left,
                                        __u32 stride, __u64 key) {
@@ -135,46 +132,6 @@ static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
   }
   push_level(event, keys + span_layout.keys_indices + index_bytes + (wide ? 16 : 8), entries,
              wide ? 24 : 16, SB_SPAN_OWN_KEY);
-}
-
-static __always_inline bool read_dims(struct sb_span_event* event, __u64 impl, __u32 first,
-                                      __u32* dims) {
-  __u64 sizes, count, bytes;
-
-  if (!read_user(&count, sizeof(count), impl + span_layout.tensor_sizes)) return false;
-  if (count > SB_TENSOR_DIMS) return false;
-  *dims = (__u32)count;
-  if (count == 0) return true;
-  sizes = impl + span_layout.tensor_sizes + 8;
-  if (count > INLINE_DIMS && !read_user(&sizes, sizeof(sizes), sizes)) return false;
-  bytes = count * 8;
-  asm volatile("" : "+r"(bytes)); /* for the verifier: checked where it is used */
-  if (bytes > SB_TENSOR_DIMS * 8) return false;
-  return read_user(&event->dim[first], bytes, sizes);
-}
-
-static __always_inline void add_impl(struct sb_span_event* event, __u64 impl, __u64 key) {
-  __u32 number = event->tensors;
-  __u32 first = event->dims;
-  __u64 storage = 0;
-  __u32 dims, hash;
-
-  if (number >= SB_SPAN_TENSORS || first > SB_SPAN_DIMS - SB_TENSOR_DIMS ||
-      !read_dims(event, impl, first, &dims)) {
-    event->flags |= SB_SPAN_PARTIAL;
-    return;
-  }
-  if (span_layout.tensor_storage &&
-      !read_user(&storage, sizeof(storage), impl + span_layout.tensor_storage))
-    storage = 0;
-  event->tensor[number].key = key;
-  event->tensor[number].dims = dims;
-  event->tensor[number].key_hash = 0;
-  event->tensor[number].impl = impl;
-  event->tensor[number].storage = storage;
-  if (key && read_user(&hash, sizeof(hash), key + STR_HASH)) event->tensor[number].key_hash = hash;
-  event->tensors = number + 1;
-  event->dims = first + dims;
 }
 
 static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
