@@ -12,8 +12,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/session/row_counters.h"
-#include "daemon/stats/histogram.h"
 
 namespace sbump {
 namespace {
@@ -392,55 +390,6 @@ void ModulePart::TakeIn(ModuleForest forest, const TargetRules& rules, Programs&
   }
   FollowSpans(programs);
   Commit(rules, programs);
-}
-
-// ---- What is told ----
-
-std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const {
-  if (!probes_.found()) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
-  if (forest_.trees.empty()) return {{"", "there is no module yet"}};
-  const bool by_type = target.pattern.text().starts_with("type:");
-  return {{"", StrCat("none of the ", forest_.modules(), " modules has such a ",
-                      by_type ? "type" : "path", "; sbumpctl modules lists them")}};
-}
-
-void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot& snapshot) const {
-  const size_t first = snapshot.patterns.size();
-  std::vector<OvershootHistogram> overshoot(list_->targets.size());
-  for (const ModuleTarget& target : list_->targets) {
-    const Dose dose = rules.DoseOf(target.overrides);
-    snapshot.patterns.push_back({.pattern = target.text,
-                                 .delay_ns = DelayInForce(dose.delay_ns, CostNs()),
-                                 .every = dose.every});
-  }
-  for (const Row& row : rows_) {
-    if (row.info == nullptr) continue;  // staged
-    const sb_slot& slot = programs.slot(row.slot);
-    snapshot.rows.push_back(row.info);
-    snapshot.counters.push_back(CountersOf(slot));
-    if (collector_ != nullptr && row.followed)
-      snapshot.counters.back().spans = collector_->FiguresOf(row.path);
-    for (size_t pattern : row.info->matches) {
-      ++snapshot.patterns[pattern].rows;
-      snapshot.patterns[pattern].calls += snapshot.counters.back().calls;
-    }
-    if (row.info->pattern == kNoPattern) continue;
-    Accumulate(snapshot.patterns[row.info->pattern].total, snapshot.counters.back());
-    overshoot[row.info->pattern - first].Add(slot.overshoot);
-  }
-  for (size_t i = 0; i < list_->targets.size(); ++i) {
-    PatternCounters& counters = snapshot.patterns[first + i];
-    counters.status = StatusOf(counters.rows, counters.calls);
-    if (counters.rows == 0) counters.near_misses = WhyNone(list_->targets[i]);
-    counters.total.overshoot = overshoot[i].Percentiles();
-    counters.overshoot = std::make_shared<const OvershootHistogram>(overshoot[i]);
-  }
-  snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
-  if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
-  const std::vector<std::string>& unseen = probes_.operators().warnings();
-  snapshot.warnings.insert(snapshot.warnings.end(), unseen.begin(), unseen.end());
-  snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
-                           forest_.warnings.end());
 }
 
 }  // namespace sbump
