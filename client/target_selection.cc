@@ -157,9 +157,16 @@ void TakeCallables(const CallableFlags& flags, v1::TargetSelection* selection) {
   selection->set_no_default_module_callables(flags.no_defaults);
 }
 
-void TakeCallables(const CallableFlags& flags, v1::ListModulesRequest* request) {
-  for (const std::string& type : flags.types) request->add_callables(type);
-  request->set_no_default_callables(flags.no_defaults);
+v1::ListModulesRequest TreeRequest(int32_t pid, const std::string& root,
+                                   const std::optional<std::string>& prefix,
+                                   const CallableFlags& callables) {
+  v1::ListModulesRequest request;
+  request.set_pid(pid);
+  request.set_root(root);
+  if (prefix) request.set_prefix(*prefix);
+  for (const std::string& type : callables.types) request.add_callables(type);
+  request.set_no_default_callables(callables.no_defaults);
+  return request;
 }
 
 }  // namespace sbump

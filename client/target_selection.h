@@ -50,6 +50,10 @@ absl::StatusOr<v1::TargetSelection> BuildSelection(const SelectionFlags& flags);
 
 // Adds what the flags say.
 void TakeCallables(const CallableFlags& flags, v1::TargetSelection* selection);
-void TakeCallables(const CallableFlags& flags, v1::ListModulesRequest* request);
+
+// For the tree that such flags are about: all of its modules. `root` may be empty: torch.nn.Module.
+v1::ListModulesRequest TreeRequest(int32_t pid, const std::string& root,
+                                   const std::optional<std::string>& prefix,
+                                   const CallableFlags& callables);
 
 }  // namespace sbump

@@ -42,16 +42,6 @@ absl::StatusOr<v1::AttachRequest> RequestOf(const CaptureFlags& flags) {
   return request;
 }
 
-absl::StatusOr<ModelFacts> FactsOf(ControlClient& client, const CaptureFlags& flags) {
-  v1::ListModulesRequest request;
-  request.set_pid(flags.pid);
-  request.set_root(flags.root);
-  if (flags.prefix) request.set_prefix(*flags.prefix);
-  TakeCallables(flags.callables, &request);
-  SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client.ListModules(request));
-  return ModelFacts(modules);
-}
-
 ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachRequest& request,
                 GraphCapture* capture, std::vector<std::string>* warnings) {
   OutputFile standard_output = OutputFile::StandardOutput();
@@ -100,10 +90,11 @@ ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, 
   Interrupt interrupt;
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  absl::StatusOr<ModelFacts> facts = FactsOf(**client, flags);
-  if (!facts.ok()) return Fail(facts.status(), Subject::kProcess);
+  const absl::StatusOr<v1::ListModulesReply> modules =
+      (*client)->ListModules(TreeRequest(flags.pid, flags.root, flags.prefix, flags.callables));
+  if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   const uint64_t wanted = options->forwards;
-  GraphCapture capture(*std::move(facts), *std::move(options));
+  GraphCapture capture(ModelFacts(*modules), *std::move(options));
   std::vector<std::string> warnings;
   const ExitCode code = Follow(client->get(), &interrupt, *request, &capture, &warnings);
   if (code != ExitCode::kOk) return code;

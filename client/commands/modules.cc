@@ -38,11 +38,8 @@ std::string Render(const CommandContext& context, const v1::ListModulesReply& re
 }
 
 v1::ListModulesRequest RequestOf(const ModulesFlags& flags) {
-  v1::ListModulesRequest request;
-  request.set_pid(flags.pid);
-  request.set_root(flags.root);
-  if (flags.prefix) request.set_prefix(*flags.prefix);
-  TakeCallables(flags.callables, &request);
+  v1::ListModulesRequest request =
+      TreeRequest(flags.pid, flags.root, flags.prefix, flags.callables);
   for (const std::string& pattern : flags.patterns) request.add_patterns(pattern);
   for (const std::string& type : flags.skip_types) request.add_skip_types(type);
   request.set_no_default_skip_types(flags.no_skip);

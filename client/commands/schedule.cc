@@ -70,18 +70,6 @@ absl::Status Check(const ScheduleFlags& flags) {
   return CheckSpansFile(flags.shown);
 }
 
-absl::StatusOr<v1::ListModulesReply> ListModules(ControlClient& client, int32_t pid,
-                                                 const std::string& root,
-                                                 const std::optional<std::string>& prefix,
-                                                 const CallableFlags& callables) {
-  v1::ListModulesRequest request;
-  request.set_pid(pid);
-  request.set_root(root);
-  if (prefix) request.set_prefix(*prefix);
-  TakeCallables(callables, &request);
-  return client.ListModules(request);
-}
-
 // ---- list, find ----
 
 // Sessions that end meanwhile do nothing any more.
@@ -126,8 +114,8 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
 ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const auto modules = ListModules(**client, flags.capture.pid, flags.capture.root,
-                                   flags.capture.prefix, flags.capture.callables);
+  const auto modules = (*client)->ListModules(TreeRequest(
+      flags.capture.pid, flags.capture.root, flags.capture.prefix, flags.capture.callables));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
   if (flags.Takes("find")) {
@@ -197,8 +185,8 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
     const auto client = Connect(context);
     if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-    auto reply = ListModules(**client, flags.capture.pid, schedule->root, schedule->prefix,
-                             flags.capture.callables);
+    auto reply = (*client)->ListModules(
+        TreeRequest(flags.capture.pid, schedule->root, schedule->prefix, flags.capture.callables));
     if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
     modules = *std::move(reply);
   }

@@ -53,12 +53,10 @@ absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& con
                                                        const SpansFlags& flags,
                                                        ControlClient* client, OutputFile* file) {
   if (flags.style == "pythooks") {
-    v1::ListModulesRequest request;
-    request.set_pid(flags.pid);
-    request.set_root(flags.selection.module_root);
-    if (flags.selection.module_prefix) request.set_prefix(*flags.selection.module_prefix);
-    TakeCallables(flags.selection.callables, &request);
-    SB_ASSIGN_OR_RETURN(const v1::ListModulesReply modules, client->ListModules(request));
+    SB_ASSIGN_OR_RETURN(
+        const v1::ListModulesReply modules,
+        client->ListModules(TreeRequest(flags.pid, flags.selection.module_root,
+                                        flags.selection.module_prefix, flags.selection.callables)));
     return PytHooksTexts(file, modules);
   }
   const std::string format = flags.format.empty() ? SpanFormatOf(flags.output) : flags.format;
