@@ -24,8 +24,8 @@ struct OperatorSites {
   std::vector<std::string> left_out;  // "softmax_int: why"
 };
 
-// kNotFound: the file has none. kDeadlineExceeded: it took until then (MonotonicNs()); torch's takes
-// some 0.4 s.
+// kNotFound: the file has none. kDeadlineExceeded: it took until then (MonotonicNs()); torch's
+// takes some 0.4 s.
 absl::StatusOr<OperatorSites> FindOperators(const ElfFile& elf, uint64_t deadline_ns);
 
 }  // namespace sbump
