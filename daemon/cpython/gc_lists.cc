@@ -24,6 +24,22 @@ struct GcObject {
 
 RemoteAddr WithoutFlags(RemoteAddr link) { return RemoteAddr{link.value & ~uint64_t{3}}; }
 
+// Finds that a list has come round to an object again: Brent's algorithm, no memory of the others.
+class CircleFinder {
+ public:
+  // `objects`: how many came before `at`.
+  bool ComesAgain(RemoteAddr at, uint64_t objects) {
+    const bool comes_again = mark_ && at == mark_;
+    if (std::has_single_bit(objects)) mark_ = at;
+    return comes_again;
+  }
+  // What was seen may be seen again.
+  void Forget() { mark_ = RemoteAddr{}; }
+
+ private:
+  RemoteAddr mark_;
+};
+
 // Of a list that changes meanwhile. New objects come in at its end; others leave it anywhere, and
 // their memory may come in again.
 class RunningWalk {
@@ -35,7 +51,9 @@ class RunningWalk {
   absl::Status Run() {
     SB_RETURN_IF_ERROR(Begin());
     for (uint64_t objects = 0; at_ != head_; ++objects) {
-      if (objects == kMaxObjects || IsCircle(objects)) return Changing();
+      // A collection takes objects to the list of the next generation: from one of them on, this
+      // walk would be on that list, and would not come to this one's head again.
+      if (objects == kMaxObjects || circle_.ComesAgain(at_, objects)) return Changing();
       if (!at_ && IsAtGrowingEnd()) break;
       const absl::StatusOr<GcObject> object =
           at_.Plausible() ? memory_->ReadValue<GcObject>(at_) : Changing();
@@ -59,14 +77,6 @@ class RunningWalk {
 
   static absl::Status Changing() {
     return absl::DataLossError("a list of the garbage collector is changing");
-  }
-
-  // A collection takes objects to the list of the next generation: from one of them on, this walk
-  // would be on that list, and would not come to this one's head again.
-  bool IsCircle(uint64_t objects) {
-    const bool is_circle = mark_ && at_ == mark_;
-    if (std::has_single_bit(objects)) mark_ = at_;
-    return is_circle;
   }
 
   absl::Status Begin() {
@@ -101,7 +111,7 @@ class RunningWalk {
   absl::Status GoBack() {
     if (fresh_ == nullptr || ++returns_ > kMostReturns) return Changing();
     memory_ = fresh_;
-    mark_ = RemoteAddr{};  // what was seen may be seen again
+    circle_.Forget();
     for (; !trail_.empty(); trail_.pop_back()) {
       const Visited& last = trail_.back();
       const absl::StatusOr<GcHead> links = fresh_->ReadValue<GcHead>(last.at);
@@ -118,7 +128,8 @@ class RunningWalk {
   const RemoteAddr head_;
   const VisitObject& visit_;
   const MemoryReader* const fresh_;
-  RemoteAddr before_, at_, mark_;
+  RemoteAddr before_, at_;
+  CircleFinder circle_;
   std::deque<Visited> trail_;
   bool has_beginning_ = true;  // of the list: in the trail
   int returns_ = 0;
@@ -166,8 +177,9 @@ absl::Status WalkGcList(const MemoryReader& memory, RemoteAddr head, ListOwner o
   const RemoteAddr tail = WithoutFlags(ends.prev);
   RemoteAddr before = head;
   RemoteAddr at = WithoutFlags(ends.next);
+  CircleFinder circle;
   for (uint64_t objects = 0; at != head; ++objects) {
-    if (!at.Plausible() || objects == kMaxObjects) {
+    if (!at.Plausible() || objects == kMaxObjects || circle.ComesAgain(at, objects)) {
       return absl::DataLossError("a list of the garbage collector is broken");
     }
     SB_ASSIGN_OR_RETURN(const GcObject object, memory.ReadValue<GcObject>(at));

@@ -32,8 +32,9 @@ enum class ListOwner {
              // end
 };
 
-// Each object on the list, in the list's order. kDataLoss: the list is broken, as it may look for a
-// moment where the process runs. At most 50 million objects.
+// Each object on the list, in the list's order. kDataLoss: the list is broken (one that comes round
+// without an end is seen after at most a few rounds), as it may look for a moment where the process
+// runs. At most 50 million objects.
 //
 // `fresh` (of kRunning): reads anew what `memory` may have read before, to go on where the list has
 // changed. What is on the list all the while is seen; an object may be seen twice. A process that
