@@ -238,7 +238,7 @@ int RunDaemon(const DaemonOptions& options) {
   absl::StatusOr<std::unique_ptr<LinkKeeper>> keeper =
       LinkKeeper::Start(DeadMansHandle::timer_fd());
   if (!keeper.ok()) return CannotStart(keeper.status());
-  SetOwnHelper((*keeper)->pid());
+  SetOwnHelper((*keeper)->id().pid);
   InterpreterFileCache files;
   ControlThread control;
   BlockingWork blocking(control);
@@ -285,7 +285,7 @@ int RunDaemon(const DaemonOptions& options) {
         Exporter::Start(options.metrics, options.metrics_any, meters,
                         {.sessions = [&table] { return table.All().size(); },
                          .connections = [&connections] { return connections.size(); },
-                         .keeper = (*keeper)->pid()});
+                         .keeper = (*keeper)->id().pid});
     if (!started.ok()) return EndEarly(blocking, CannotStart(started.status()));
     exporter = *std::move(started);
   }

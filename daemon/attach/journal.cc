@@ -157,7 +157,7 @@ Journal::OpenOnes& Journal::AllOpen() {
 }
 
 absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const TargetId& target,
-                                        const ImageRandom& random) {
+                                        const ImageRandom& random, const TargetId& keeper) {
   const std::string directory = DirectoryOf(state_dir);
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoStatus(errno, StrCat("mkdir ", directory));
@@ -169,8 +169,11 @@ absl::StatusOr<Journal> Journal::Create(const std::string& state_dir, const Targ
   }
   flock(file.get(), LOCK_EX);  // who claimed the empty file lets go of it at once
   Journal journal(std::move(file), path);
-  journal.begun_ = {
-      .target = target, .boot_id = ReadBootId(), .begun_ticks = TicksNow(), .random = random};
+  journal.begun_ = {.target = target,
+                    .boot_id = ReadBootId(),
+                    .begun_ticks = TicksNow(),
+                    .random = random,
+                    .keeper = keeper};
   absl::Status status = journal.Reserve();
   if (status.ok()) status = journal.Append(journal.Header());
   if (!status.ok()) {
@@ -209,7 +212,8 @@ std::string Journal::Header() const {
   return StrCat(kMagic, " pid=", begun_.target.pid, " start_ticks=", begun_.target.start_ticks,
                 " boot_id=", begun_.boot_id, " begun_ticks=", begun_.begun_ticks,
                 " random_addr=", ToString(random.addr), " random0=0x", absl::Hex(random.bytes[0]),
-                " random1=0x", absl::Hex(random.bytes[1]), "\n");
+                " random1=0x", absl::Hex(random.bytes[1]), " keeper_pid=", begun_.keeper->pid,
+                " keeper_start_ticks=", begun_.keeper->start_ticks, "\n");
 }
 
 JournalContents Journal::Contents() const {
@@ -361,6 +365,10 @@ absl::StatusOr<JournalContents> Journal::Parse(std::string_view text) {
         ParseNumber(fields, "random0", random.bytes[0]).ok() &&
         ParseNumber(fields, "random1", random.bytes[1]).ok())
       contents.random = random;
+    TargetId keeper;
+    if (ParseNumber(fields, "keeper_pid", keeper.pid).ok() &&
+        ParseNumber(fields, "keeper_start_ticks", keeper.start_ticks).ok())
+      contents.keeper = keeper;
   }
   if (first) return absl::DataLossError("an empty journal");
   contents.fields = FieldsOf(armed);

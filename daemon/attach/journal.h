@@ -4,7 +4,7 @@
 // on.
 //
 //   sbump-journal 1 pid=1234 start_ticks=567 boot_id=... begun_ticks=890 random_addr=0x...
-//       random0=0x... random1=0x...                                             (in one line)
+//       random0=0x... random1=0x... keeper_pid=1230 keeper_start_ticks=560      (in one line)
 //   arm code=0x... field=0x... size=1 original=151 armed=240 fingerprint=3735928559
 //   dead code=0x...
 //   probe address=0x... device=2049 inode=1234 offset=0x...
@@ -68,6 +68,7 @@ struct JournalContents {
   // On the clock of TargetId's, before anything was armed: what it forked earlier has no copies.
   uint64_t begun_ticks = 0;
   std::optional<ImageRandom> random;  // of its program's image: what it forks has the same
+  std::optional<TargetId> keeper;     // the process that holds the probes (link_keeper.h)
   std::vector<ArmedField> fields;     // armed and not known to be dead
   // The last of those that died: what was forked before has them still.
   std::vector<ArmedField> dead;
@@ -87,7 +88,7 @@ class Journal {
   // Creates STATE_DIR/journal/PID-START (0600). kResourceExhausted when the disk is full,
   // kAlreadyExists when there is one already (recovery has not been possible).
   static absl::StatusOr<Journal> Create(const std::string& state_dir, const TargetId& target,
-                                        const ImageRandom& random);
+                                        const ImageRandom& random, const TargetId& keeper);
 
   // Returns only when the lines are in the file: then the fields may be written.
   absl::Status WillArm(const std::vector<ArmedField>& fields);

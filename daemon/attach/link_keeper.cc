@@ -285,12 +285,14 @@ absl::StatusOr<std::unique_ptr<LinkKeeper>> LinkKeeper::Start(int broken_promise
   }
   Fd pidfd = OpenPidfd(pid);
   if (!pidfd.valid()) return ErrnoStatus(errno, "pidfd_open");
-  return std::unique_ptr<LinkKeeper>(new LinkKeeper(std::move(ours), pid, std::move(pidfd)));
+  SB_ASSIGN_OR_RETURN(const TargetProcess keeper, TargetProcess::Open(pid));
+  return std::unique_ptr<LinkKeeper>(
+      new LinkKeeper(std::move(ours), keeper.id(), std::move(pidfd)));
 }
 
 LinkKeeper::~LinkKeeper() {
   socket_.Reset();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  while (waitpid(id_.pid, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 

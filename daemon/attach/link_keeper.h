@@ -9,8 +9,6 @@
 // the kernel lets them go then.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,6 +16,7 @@
 #include "daemon/attach/uprobe_link.h"
 #include "daemon/base/fd.h"
 #include "daemon/base/status.h"
+#include "daemon/process/target_process.h"
 
 namespace sbump {
 
@@ -41,17 +40,17 @@ class LinkKeeper {
   // How many Close() has taken away so far.
   uint64_t closed() const { return closed_; }
 
+  const TargetId& id() const { return id_; }
   // Readable once the process has ended.
-  pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }
 
  private:
-  LinkKeeper(Fd socket, pid_t pid, Fd pidfd)
-      : socket_(std::move(socket)), pid_(pid), pidfd_(std::move(pidfd)) {}
+  LinkKeeper(Fd socket, TargetId id, Fd pidfd)
+      : socket_(std::move(socket)), id_(id), pidfd_(std::move(pidfd)) {}
   bool HasEnded(int within_ms) const;
 
   Fd socket_;
-  const pid_t pid_;
+  const TargetId id_;
   Fd pidfd_;
   std::atomic<uint64_t> closed_{0};
 };

@@ -112,6 +112,7 @@ TargetProcess::TargetProcess(TargetId id, Fd pidfd, Fd proc_dirfd)
     : id_(id), pidfd_(std::move(pidfd)), proc_dirfd_(std::move(proc_dirfd)) {}
 
 void SetOwnHelper(pid_t pid) { own_helper = pid; }
+pid_t OwnHelper() { return own_helper; }
 
 absl::StatusOr<TargetProcess> TargetProcess::Open(pid_t pid) {
   if (pid <= 0) {

@@ -54,6 +54,7 @@ class TargetProcess {
 
 // A process of sbump's that is no target either, beside this one.
 void SetOwnHelper(pid_t pid);
+pid_t OwnHelper();  // 0: none
 
 // Parses the start time out of the text of /proc/PID/stat. The command name may hold spaces and
 // parentheses.

@@ -188,7 +188,8 @@ absl::Status Attachment::MakeJournal() {
       RecoverHeldProcess(environment_.state_dir, process_, memory_, *environment_.files));
   ImageRandom random{.addr = RemoteAddr{programs_->control().random_addr}};
   std::ranges::copy(programs_->control().random, random.bytes.begin());
-  SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id(), random));
+  SB_ASSIGN_OR_RETURN(journal_, Journal::Create(environment_.state_dir, process_.id(), random,
+                                                environment_.link_keeper->id()));
   return absl::OkStatus();
 }
 

@@ -26,6 +26,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/process/image_random.h"
 #include "daemon/process/proc_status.h"
+#include "daemon/process/process_end.h"
 #include "daemon/process/process_facts.h"
 
 namespace sbump {
@@ -74,11 +75,6 @@ absl::StatusOr<int> StopAndRestore(const TargetProcess& process, RemoteMemory& m
   return restored;
 }
 
-void LogRemoved(pid_t pid, int probes) {
-  if (probes != 0)
-    Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", pid}, {"probes", probes}});
-}
-
 // In a copy: what is armed in it of all that ever was. It may have dropped any of it.
 JournalContents ForCopy(const RemoteMemory& memory, const Interpreter& interpreter,
                         JournalContents journal) {
@@ -90,21 +86,45 @@ JournalContents ForCopy(const RemoteMemory& memory, const Interpreter& interpret
   return journal;
 }
 
+// Until then a breakpoint that is to be left looks like somebody else's: the probe behind it is
+// there. The keeper of this daemon's own has taken them away.
+absl::Status AwaitKeeper(const JournalContents& journal) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  if (!journal.keeper || journal.keeper->pid == OwnHelper()) return absl::OkStatus();
+  return Annotate(AwaitProcessEnd(*journal.keeper, kPatience),
+                  "the process that keeps the probes of the daemon before this one");
+}
+
+absl::Status RemoveLeaked(const TargetProcess& process, const RemoteMemory& memory,
+                          const Interpreter* interpreter, const JournalContents& journal) {
+  SB_RETURN_IF_ERROR(AwaitKeeper(journal));
+  SB_ASSIGN_OR_RETURN(int probes, RemoveLeakedNativeProbes(process, memory, journal.probes));
+  if (interpreter != nullptr) {
+    SB_ASSIGN_OR_RETURN(const int more, RemoveLeakedProbes(process.pid(), memory, *interpreter));
+    probes += more;
+  }
+  if (probes != 0)
+    Log(LogLevel::kInfo, "leaked_probes_removed", {{"pid", process.pid()}, {"probes", probes}});
+  return absl::OkStatus();
+}
+
+// What it is slowed by first: the fields.
 absl::StatusOr<int> UndoAll(const TargetProcess& process, RemoteMemory& memory,
                             InterpreterFileCache& files, const JournalContents& journal,
                             bool is_copy) {
-  SB_ASSIGN_OR_RETURN(const int native, RemoveLeakedNativeProbes(process, memory, journal.probes));
-  LogRemoved(process.pid(), native);
   const absl::StatusOr<Interpreter> interpreter = FindInterpreter(process, memory, files);
-  // A session of native functions alone needs no interpreter, and arms nothing.
-  const bool armed_nothing = journal.fields.empty() && journal.dead.empty() && !journal.bump_begun;
-  if (absl::IsUnimplemented(interpreter.status()) && armed_nothing) return 0;
-  SB_RETURN_IF_ERROR(interpreter.status());
-  SB_ASSIGN_OR_RETURN(int restored,
-                      StopAndRestore(process, memory, *interpreter,
-                                     is_copy ? ForCopy(memory, *interpreter, journal) : journal));
-  SB_ASSIGN_OR_RETURN(const int probes, RemoveLeakedProbes(process.pid(), memory, *interpreter));
-  LogRemoved(process.pid(), probes);
+  const auto restore = [&]() -> absl::StatusOr<int> {
+    // A session of native functions alone needs no interpreter, and arms nothing.
+    const bool armed_nothing =
+        journal.fields.empty() && journal.dead.empty() && !journal.bump_begun;
+    if (absl::IsUnimplemented(interpreter.status()) && armed_nothing) return 0;
+    SB_RETURN_IF_ERROR(interpreter.status());
+    return StopAndRestore(process, memory, *interpreter,
+                          is_copy ? ForCopy(memory, *interpreter, journal) : journal);
+  };
+  const absl::StatusOr<int> restored = restore();
+  SB_RETURN_IF_ERROR(
+      RemoveLeaked(process, memory, interpreter.ok() ? &*interpreter : nullptr, journal));
   return restored;
 }
 

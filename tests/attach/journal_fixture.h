@@ -17,6 +17,8 @@ inline constexpr TargetId kTarget{.pid = 1234, .start_ticks = 567};
 inline constexpr ImageRandom kRandom{
     .addr = {0x7ffc00001000}, .bytes = {0x0123456789abcdef, std::numeric_limits<uint64_t>::max()}};
 
+inline constexpr TargetId kKeeper{.pid = 1230, .start_ticks = 560};
+
 inline ArmedField Field(uint64_t code) {
   return {.code = {code},
           .field = {code + 192},
@@ -28,7 +30,9 @@ inline ArmedField Field(uint64_t code) {
 
 class JournalTest : public testing::Test {
  protected:
-  absl::StatusOr<Journal> Create() { return Journal::Create(state_dir_, kTarget, kRandom); }
+  absl::StatusOr<Journal> Create() {
+    return Journal::Create(state_dir_, kTarget, kRandom, kKeeper);
+  }
   static std::string TextOf(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;

@@ -40,6 +40,7 @@ TEST_F(JournalTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(contents.boot_id, ReadBootId());
   EXPECT_FALSE(contents.boot_id.empty());
   EXPECT_EQ(contents.random, kRandom);
+  EXPECT_EQ(contents.keeper, kKeeper);
   EXPECT_GE(contents.begun_ticks, before_ticks);
   EXPECT_LE(contents.begun_ticks, TicksNow());
   EXPECT_FALSE(contents.is_undone);
@@ -57,6 +58,7 @@ TEST_F(JournalTest, ItsContentsAreWhatWouldBeRead) {
   EXPECT_EQ(contents.target, read.target);
   EXPECT_EQ(contents.boot_id, read.boot_id);
   EXPECT_EQ(contents.random, read.random);
+  EXPECT_EQ(contents.keeper, read.keeper);
   EXPECT_EQ(contents.begun_ticks, read.begun_ticks);
   EXPECT_EQ(contents.fields, read.fields);
   EXPECT_EQ(contents.dead, read.dead);
@@ -346,7 +348,8 @@ TEST_F(JournalTest, ALinkInItsPlaceIsNotFollowed) {
 }
 
 TEST_F(JournalTest, NoStateDirectory) {
-  const absl::Status status = Journal::Create(state_dir() + "/none", kTarget, kRandom).status();
+  const absl::Status status =
+      Journal::Create(state_dir() + "/none", kTarget, kRandom, kKeeper).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(Journal::List(state_dir() + "/none"), IsEmpty());
 }

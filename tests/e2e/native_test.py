@@ -332,13 +332,34 @@ class ProgramTest(NativeCase):
             self.assertLess(self.best(self.engine, "work", 100), 50_000)
         print("%d times the kernel left a breakpoint" % left, end=" ", file=sys.stderr)
         daemon = self.start_daemon(state_dir=state_dir)
+        # At once, unless the keeper takes long to end: the next try comes after 10 s.
+        self.eventually(lambda: daemon.journals() == [], 30, "the recovery")
         self.assertEqual(traces.changed_text(self.engine.pid), [])
-        self.assertEqual(daemon.journals(), [])
         session = self.attach(self.engine, "--native", "libengine.so:work", daemon=daemon)
         self.engine.ask("call", "work", 5)
         last = session.finish()
         self.assertEqual([row["calls"] for row in last["targets"]], [5])
         self.assert_clean_proof(last)
+        self.assert_nothing_left(self.engine, daemon=daemon)
+
+    def test_a_keeper_of_the_probes_that_outlives_the_next_start(self):
+        """Its probes look like somebody else's until it ends. The journal stays until they can be told apart."""
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        [keeper] = traces.children(daemon.pid)
+        session = self.attach(self.engine, "--native", "libengine.so:work", daemon=daemon)
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            daemon.kill()
+            session.child.wait(20)
+            daemon = self.start_daemon(state_dir=state_dir)
+            self.assertEqual(len(daemon.journals()), 1)
+            self.assertIn("event=recovery_failed", daemon.log)
+            self.assertNotEqual(traces.changed_text(self.engine.pid), [])
+        finally:
+            os.kill(keeper, signal.SIGKILL)
+        self.eventually(lambda: daemon.journals() == [], 30, "the recovery")
+        self.assertEqual(traces.changed_text(self.engine.pid), [])
         self.assert_nothing_left(self.engine, daemon=daemon)
 
     def test_in_a_namespace_of_its_own(self):

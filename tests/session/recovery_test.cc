@@ -71,6 +71,23 @@ TEST_F(RecoveryTest, OneThatIsKeptAndCouldNotSayThatItsProcessIsUndone) {
   EXPECT_FALSE(Exists("1-1"));
 }
 
+// While it takes the probes away, they look like somebody else's.
+TEST_F(RecoveryTest, TheProcessThatKeptTheProbesIsWaitedFor) {
+  Child child([] { pause(); });
+  Child keeper([] { pause(); });
+  const auto process = TargetProcess::Open(child.pid());
+  const auto kept_by = TargetProcess::Open(keeper.pid());
+  ASSERT_TRUE(process.ok() && kept_by.ok());
+  Put("1-1", StrCat("sbump-journal 1 pid=", child.pid(), " start_ticks=", process->id().start_ticks,
+                    " boot_id=", ReadBootId(), " keeper_pid=", keeper.pid(),
+                    " keeper_start_ticks=", kept_by->id().start_ticks, "\n"));
+  EXPECT_EQ(Recover().failed, 1);
+  EXPECT_TRUE(Exists("1-1"));
+  keeper.Kill();
+  EXPECT_EQ(Recover().processes, 1);
+  EXPECT_FALSE(Exists("1-1"));
+}
+
 TEST_F(RecoveryTest, AProcessOfAnotherBoot) {
   Child child([] { pause(); });
   const auto process = TargetProcess::Open(child.pid());
@@ -98,7 +115,7 @@ TEST_F(RecoveryTest, OneThatSteppedAsideForAnotherIsRecoveredBesideIt) {
 }
 
 TEST_F(RecoveryTest, ASessionsJournalIsLeftAlone) {
-  auto live = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {});
+  auto live = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {}, {});
   ASSERT_TRUE(live.ok()) << live.status();
   ASSERT_TRUE(live->StepAside().ok());
   const RecoveryResult result = Recover();
@@ -110,7 +127,7 @@ TEST_F(RecoveryTest, ASessionsJournalIsLeftAlone) {
 TEST_F(RecoveryTest, WhatASessionLeftIsTriedAgain) {
   std::string path;
   {
-    auto left = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {});
+    auto left = Journal::Create(state_dir_, {.pid = kNobody, .start_ticks = 1}, {}, {});
     ASSERT_TRUE(left.ok()) << left.status();
     ASSERT_TRUE(left->StepAside().ok());
     path = left->path();
