@@ -16,8 +16,8 @@ def say(message):
 
 
 def serve(functions, meanwhile=None):
-    """`meanwhile` is what the process does until there is something to read."""
-    functions = dict({"armed_code": armed_code}, **functions)
+    """`meanwhile` is what the process does until there is something to read. A function may add others to them."""
+    functions.setdefault("armed_code", armed_code)
     say({"answer": {"pid": os.getpid(), "version": list(sys.version_info[:3])}})
     while True:
         if meanwhile:
