@@ -253,13 +253,13 @@ TEST_P(HeapWalkTest, FlagsInTheLinksAreNoPartOfTheAddress) {
   EXPECT_THAT(Qualnames(), ElementsAre("one", "two"));
 }
 
-TEST_P(HeapWalkTest, AListThatTurnsInACircleEndsAtTheDeadline) {
+TEST_P(HeapWalkTest, AListThatTurnsInACircleIsToldAsBroken) {
   const RemoteAddr function = python.NewFunction(python.NewCode({}));
   python.memory().Put(function + -kGcHeadSize, function + -kGcHeadSize);
-  const auto walk = Walk(MonotonicNs() + 20'000'000);
+  const auto walk = Walk();
   ASSERT_TRUE(walk.ok()) << walk.status();
   EXPECT_TRUE(walk->incomplete);
-  EXPECT_THAT(walk->incomplete_why, HasSubstr("--max-stop"));
+  EXPECT_THAT(walk->incomplete_why, HasSubstr("is broken"));
   EXPECT_THAT(walk->codes, SizeIs(1));
 }
 

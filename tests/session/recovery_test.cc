@@ -11,6 +11,8 @@
 
 #include "daemon/attach/journal.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/process/remote_memory.h"
+#include "daemon/session/undo.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/process/child.h"
 
@@ -78,14 +80,15 @@ TEST_F(RecoveryTest, TheProcessThatKeptTheProbesIsWaitedFor) {
   const auto process = TargetProcess::Open(child.pid());
   const auto kept_by = TargetProcess::Open(keeper.pid());
   ASSERT_TRUE(process.ok() && kept_by.ok());
-  Put("1-1", StrCat("sbump-journal 1 pid=", child.pid(), " start_ticks=", process->id().start_ticks,
-                    " boot_id=", ReadBootId(), " keeper_pid=", keeper.pid(),
-                    " keeper_start_ticks=", kept_by->id().start_ticks, "\n"));
-  EXPECT_EQ(Recover().failed, 1);
-  EXPECT_TRUE(Exists("1-1"));
+  auto memory = RemoteMemory::Open(process->proc_dirfd(), child.pid());
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const JournalContents journal{.target = process->id(), .keeper = kept_by->id()};
+  const absl::Status early = UndoIn(*process, *memory, files_, journal).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(early)) << early;
   keeper.Kill();
-  EXPECT_EQ(Recover().processes, 1);
-  EXPECT_FALSE(Exists("1-1"));
+  const auto undone = UndoIn(*process, *memory, files_, journal);
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(*undone, 0);
 }
 
 TEST_F(RecoveryTest, AProcessOfAnotherBoot) {
