@@ -294,14 +294,7 @@ void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) cons
 // Beside the session: a model may have thousands of modules, and threads of the process may wait
 // for this one.
 void ModulePart::LookAgain(bool known_roots) {
-  ModuleQuery query = list_->query;
-  if (known_roots) {
-    for (const ModuleTree& tree : forest_.trees) {
-      if (!tree.of_callables) query.roots.push_back(tree.modules.front().object);
-      for (const Module& module : tree.modules)
-        if (tree.of_callables) query.known_callables.push_back(module.object);
-    }
-  }
+  ModuleQuery query = known_roots ? OfKnown(forest_.trees, list_->query) : list_->query;
   looking_for_roots_ = query.roots.empty() && query.known_callables.empty();
   try {
     looking_ = std::async(std::launch::async, [this, query = std::move(query)] {

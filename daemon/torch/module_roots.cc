@@ -27,8 +27,12 @@ absl::StatusOr<Found> FindAll(const MemoryReader& memory, const Interpreter& int
     }
     return found.modules.size() < ModuleReader::kMostModules;
   };
-  for (RemoteAddr head : lists.heads())
-    SB_RETURN_IF_ERROR(WalkGcList(memory, head, owner, visit, fresh));
+  for (RemoteAddr head : lists.heads()) {
+    const absl::Status walked = WalkGcList(memory, head, owner, visit, fresh);
+    if (owner == ListOwner::kRunning && absl::IsDataLoss(walked))
+      return absl::UnavailableError(walked.message());
+    SB_RETURN_IF_ERROR(walked);
+  }
   // In one that ran in between, an object may have gone from one list to another.
   SB_RETURN_IF_ERROR(lists.CheckIdle(fresh == nullptr ? memory : *fresh));
   return found;

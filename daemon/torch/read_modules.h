@@ -55,14 +55,19 @@ struct ModuleForest {
   size_t callables() const;
 };
 
+// The same, of what was found in an earlier answer.
+ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query);
+
 // tp_call of the root type: where calls of its instances begin. Errors as ReadModules().
 absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
                                           const Interpreter& interpreter, const ModuleQuery& query);
 
 // Reads again and again, up to kMostReadings, until two readings after another agree; where none
-// do, the last is given with a warning. Nothing is stopped. kNotFound: the process has no such
-// type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no instance of it,
-// and no callable; kAborted: objects changed at each reading.
+// do, the last is given with a warning. Nothing is stopped. Where the lists of
+// the collector cannot be walked, because it runs, that is tried for a quarter of the time until
+// the deadline. kNotFound: the process
+// has no such type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no
+// instance of it, and no callable; kAborted: objects changed at each reading.
 inline constexpr int kMostReadings = 12;
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns);

@@ -155,13 +155,6 @@ TEST_P(ReadModulesTest, KnownRootsAreTakenWhileTheyLive) {
   EXPECT_THAT(Read({.roots = {model}}).status().message(), HasSubstr("is gone"));
 }
 
-TEST_P(ReadModulesTest, ACollectionThatRunsIsWaitedForOrTold) {
-  torch.NewModule({});
-  torch.memory().Put(objects.python().CollectingFlag(), int32_t{1});
-  EXPECT_TRUE(absl::IsAborted(Read().status()));
-  EXPECT_TRUE(absl::IsUnavailable(Read({.stopped = true}).status()));
-}
-
 TEST_P(ReadModulesTest, ShapesThatCannotBeHadAreNotTold) {
   const RemoteAddr weight = torch.NewTensor({.dims = {7, 5}});
   torch.memory().Put(torch.ImplOf(weight) + kTorch113.sizes + 96, int64_t{34});
@@ -227,6 +220,53 @@ TEST_P(ReadModulesTest, OfAStoppedProcessOneReadingIsEnough) {
   ASSERT_TRUE(forest.ok()) << forest.status();
   EXPECT_EQ(forest->readings, 1u);
   EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
+// ---- While a collection runs ----
+
+class CollectingTest : public ReadModulesTest {
+ protected:
+  void SetCollecting(bool on) {
+    torch.memory().Put(objects.python().CollectingFlag(), int32_t{on});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, CollectingTest, testing::ValuesIn({8, 13}));
+
+TEST_P(CollectingTest, OneWithoutAnEndIsTold) {
+  torch.NewModule({});
+  SetCollecting(true);
+  const auto forest =
+      ReadModules(torch.memory(), torch.interpreter(), {}, MonotonicNs() + 200'000'000);
+  EXPECT_TRUE(absl::IsAborted(forest.status())) << forest.status();
+  EXPECT_THAT(forest.status().message(), HasSubstr("a garbage collection is running"));
+  EXPECT_TRUE(absl::IsUnavailable(Read({.stopped = true}).status()));
+}
+
+TEST_P(CollectingTest, ALongOneIsWaitedFor) {
+  torch.NewModule({});
+  SetCollecting(true);
+  const uint64_t end_ns =
+      MonotonicNs() + 300'000'000;  // longer than all readings with their pauses
+  const ChangingMemory changing(torch.memory(),
+                                [&](uint64_t) { SetCollecting(MonotonicNs() < end_ns); });
+  const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->readings, 2u);
+}
+
+TEST_P(CollectingTest, WhatIsKnownIsReadAgainWithoutTheLists) {
+  torch.NewModule({.children = {{"fc", Linear(2, 2)}}});
+  uint64_t all_reads = 0;
+  const ChangingMemory counted(torch.memory(), [&](uint64_t reads) { all_reads = reads; });
+  const auto idle = ReadModules(counted, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(idle.ok()) << idle.status();
+  ASSERT_EQ(idle->readings, 2u);
+  const ChangingMemory changing(torch.memory(),
+                                [&](uint64_t reads) { SetCollecting(reads > all_reads / 2); });
+  const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(PathsOf(*forest), PathsOf(*idle));
+  EXPECT_EQ(forest->readings, 2u);
 }
 
 TEST_P(ReadModulesTest, AModelThatTakesTooLong) {
