@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kCacheBytes = size_t{64} << 20;
 constexpr int kReadingsWithDoubts = kMostReadings / 2;
+constexpr uint64_t kShareOfPatience = 15;
 constexpr auto kPause = std::chrono::milliseconds(5);
 constexpr char kTooLong[] = "reading the modules took too long";
 
@@ -64,7 +65,7 @@ absl::StatusOr<Reading> ReadOnce(const Read& read, const ModuleQuery& query,
 // A collection of millions of objects takes a second, and a walk over them, too.
 uint64_t EndOfPatience(uint64_t deadline_ns) {
   const uint64_t now_ns = MonotonicNs();
-  return now_ns + (deadline_ns > now_ns ? (deadline_ns - now_ns) / 4 : 0);
+  return now_ns + (deadline_ns > now_ns ? (deadline_ns - now_ns) / kShareOfPatience : 0);
 }
 
 absl::StatusOr<ModuleForest> ReadUntilTwoAgree(const Read& read, const ModuleQuery& query,

@@ -64,7 +64,7 @@ absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
 
 // Reads again and again, up to kMostReadings, until two readings after another agree; where none
 // do, the last is given with a warning. Nothing is stopped. Where the lists of
-// the collector cannot be walked, because it runs, that is tried for a quarter of the time until
+// the collector cannot be walked, because it runs, that is tried for a fifteenth of the time until
 // the deadline. kNotFound: the process
 // has no such type; kUnimplemented: a free-threaded build; kFailedPrecondition: there is no
 // instance of it, and no callable; kAborted: objects changed at each reading.

@@ -236,7 +236,7 @@ TEST_P(CollectingTest, OneWithoutAnEndIsTold) {
   torch.NewModule({});
   SetCollecting(true);
   const auto forest =
-      ReadModules(torch.memory(), torch.interpreter(), {}, MonotonicNs() + 200'000'000);
+      ReadModules(torch.memory(), torch.interpreter(), {}, MonotonicNs() + 600'000'000);
   EXPECT_TRUE(absl::IsAborted(forest.status())) << forest.status();
   EXPECT_THAT(forest.status().message(), HasSubstr("a garbage collection is running"));
   EXPECT_TRUE(absl::IsUnavailable(Read({.stopped = true}).status()));
