@@ -4,6 +4,7 @@
 #include "client/commands/attach_session.h"
 #include "client/commands/capture_session.h"
 #include "client/commands/command.h"
+#include "client/graph/graph_notes.h"
 #include "client/graph/subgraph_view.h"
 #include "client/human_units.h"
 #include "client/limits.h"
@@ -100,7 +101,12 @@ size_t Width() {
 std::string Render(const CommandContext& context, const ScheduleFlags& flags,
                    const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
   if (flags.format == "json") return NodesJson(nodes, doing);
-  if (flags.format == "yaml") return NodesYaml(nodes, doing);
+  if (flags.format == "yaml") {
+    return NodesYaml({.root = flags.capture.root,
+                      .prefix = flags.capture.prefix,
+                      .callables = flags.capture.callables.types},
+                     nodes, doing);
+  }
   return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), Width());
 }
 
@@ -139,13 +145,14 @@ ExitCode FindSubgraph(const CommandContext& context, const ScheduleFlags& flags)
     return Fail(ExitCode::kBadTargets, StrCat("--pattern: ", pattern.status().message()));
   Graph graph;
   const ExitCode code = CaptureGraph(context, flags.capture, &graph);
-  if (code != ExitCode::kOk) return code;
+  if (graph.forwards == 0) return code;
   const std::vector<Subgraph> found = FindSubgraphs(graph, *pattern);
   const bool json = flags.format == "json";
   const std::string text =
       json ? SubgraphsJson(graph, found)
            : SubgraphsText(graph, found, PaletteFor(context, STDOUT_FILENO), Width());
-  const ExitCode end = Print(text, found.empty() ? ExitCode::kNoMatch : ExitCode::kOk);
+  const ExitCode end = Print(text, found.empty() ? ExitCode::kNoMatch : code);
+  for (const std::string& note : NotesOf(graph)) Say(note);
   if (found.empty()) Say("the pattern is nowhere in the graph");
   return end;
 }
@@ -185,8 +192,11 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
     const auto client = Connect(context);
     if (!client.ok()) return Fail(client.status(), Subject::kProcess);
+    CallableFlags callables = flags.capture.callables;
+    callables.types.insert(callables.types.end(), schedule->callables.begin(),
+                           schedule->callables.end());
     auto reply = (*client)->ListModules(
-        TreeRequest(flags.capture.pid, schedule->root, schedule->prefix, flags.capture.callables));
+        TreeRequest(flags.capture.pid, schedule->root, schedule->prefix, callables));
     if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
     modules = *std::move(reply);
   }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kVersion = "1";
 constexpr size_t kMostEntries = 1000;
+constexpr size_t kMostCallables = 1000;  // as many as sbumpd takes
 
 ScheduleEntry ReadEntry(const YAML::Node& node) {
   ScheduleEntry entry;
@@ -90,10 +91,18 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view
     const auto prefix = [&](const YAML::Node& node) {
       schedule.prefix = node.IsScalar() ? node.Scalar() : YamlText(node, "prefix");
     };
+    const auto callables = [&](const YAML::Node& node) {
+      ForEachYamlItem(node, "callables", [&](const YAML::Node& item) {
+        if (schedule.callables.size() == kMostCallables)
+          FailAt(item, StrCat("more than ", kMostCallables, " callables"));
+        schedule.callables.push_back(YamlText(item, "callables"));
+      });
+    };
     ReadYamlKeys(document, "a schedule",
                  {{"version", version},
                   {"root", [&](const YAML::Node& node) { schedule.root = YamlText(node, "root"); }},
                   {"prefix", prefix},
+                  {"callables", callables},
                   {"schedule", entries}});
     if (!has_version) FailAt(document, StrCat("`version: ", kVersion, "` is missing"));
   }));
@@ -105,6 +114,8 @@ std::string TextOf(const Schedule& schedule) {
   out << YAML::BeginMap << YAML::Key << "version" << YAML::Value << std::string(kVersion);
   if (!schedule.root.empty()) out << YAML::Key << "root" << YAML::Value << schedule.root;
   if (schedule.prefix) out << YAML::Key << "prefix" << YAML::Value << *schedule.prefix;
+  if (!schedule.callables.empty())
+    out << YAML::Key << "callables" << YAML::Value << YAML::Flow << schedule.callables;
   out << YAML::Key << "schedule" << YAML::Value << YAML::BeginSeq;
   for (const ScheduleEntry& entry : schedule.entries) {
     out << YAML::BeginMap << YAML::Key << "module" << YAML::Value << entry.pattern;
@@ -123,6 +134,7 @@ absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& no
   v1::TargetSelection& selection = *request.mutable_selection();
   selection.set_module_root(schedule.root);
   if (schedule.prefix) selection.set_module_prefix(*schedule.prefix);
+  for (const std::string& type : schedule.callables) selection.add_module_callables(type);
   for (const ScheduleEntry& entry : schedule.entries) {
     if (entry.skip) selection.add_module_exclude(entry.pattern);
     if (entry.until) SB_RETURN_IF_ERROR(CutBelow(entry, nodes, selection));

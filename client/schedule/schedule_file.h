@@ -3,6 +3,7 @@
 //   version: 1
 //   root: torch.nn.Module      # the class of the tree (this one where it is absent)
 //   prefix: top                # the path of the model itself (this one where it is absent)
+//   callables: [app.Piece]     # classes of callables that are no modules, as --callable names them
 //   schedule:
 //     - module: 're:top\.layers\.17\.'
 //       delay: 100us
@@ -28,6 +29,7 @@ namespace sbump {
 struct Schedule {
   std::string root;
   std::optional<std::string> prefix;
+  std::vector<std::string> callables;
   std::vector<ScheduleEntry> entries;
 };
 

@@ -96,11 +96,11 @@ std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath&
   return boost::json::serialize(boost::json::object{{"nodes", std::move(array)}}) + "\n";
 }
 
-std::string NodesYaml(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
-  Schedule schedule;
+std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
+                      const DoingByPath& doing) {
   for (const ScheduleNode& node : nodes)
-    if (const Doing* done = DoingAt(doing, node)) schedule.entries.push_back(done->entry);
-  return TextOf(schedule);
+    if (const Doing* done = DoingAt(doing, node)) tree.entries.push_back(done->entry);
+  return TextOf(tree);
 }
 
 std::string PrimitivesText(const Palette& palette, size_t max_width) {

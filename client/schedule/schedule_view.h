@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/schedule/primitives.h"
+#include "client/schedule/schedule_file.h"
 #include "client/schedule/schedule_tree.h"
 #include "client/terminal.h"
 #include "client/text_table.h"
@@ -29,8 +30,9 @@ std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath&
                       const Palette& palette, size_t max_width = kUnlimitedWidth);
 // One line: {"nodes":[{"path","parent","name","type","qualified_type","does":{},"calls"}]}.
 std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
-// A schedule that does the same (schedule_file.h).
-std::string NodesYaml(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
+// A schedule of that tree (its entries empty) that does the same.
+std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
+                      const DoingByPath& doing);
 
 std::string PrimitivesText(const Palette& palette, size_t max_width = kUnlimitedWidth);
 // One line: {"primitives":[{"name","value","text"}],"not_offered":[{"name","why"}]}.

@@ -120,8 +120,9 @@ class ScheduleTest(CallablesCase):
                          {"top", "top.norm", REPLAYED, "callable:Wrapper", *PIECES})
         path = os.path.join(self.scratch, "schedule.yaml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write("version: 1\nschedule: [{module: '%s', count: true}, {module: 'type:Wrapper', count: true}]" % PIECES[0])
-        session = Session(self.daemon, "apply", path, "--pid", target.pid, "--callable", "__main__.Wrapper", command="schedule")
+            file.write("version: 1\ncallables: [__main__.Wrapper]\n"
+                       "schedule: [{module: '%s', count: true}, {module: 'type:Wrapper', count: true}]" % PIECES[0])
+        session = Session(self.daemon, "apply", path, "--pid", target.pid, command="schedule")
         self.addCleanup(session.kill)
         session.wait_active()
         target.ask("call", "model", 3)

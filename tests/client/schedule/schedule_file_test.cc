@@ -14,6 +14,7 @@ using testing::HasSubstr;
 constexpr char kWhole[] = R"(version: 1
 root: app.Stage
 prefix: model
+callables: [app.Piece, '*.Replay']
 schedule:
   - module: 're:model\.layers\.17\.'
     delay: 100us
@@ -53,6 +54,7 @@ TEST_F(ApplyTest, EachPrimitive) {
   const v1::TargetSelection& selection = request.selection();
   EXPECT_EQ(selection.module_root(), "app.Stage");
   EXPECT_EQ(selection.module_prefix(), "model");
+  EXPECT_THAT(selection.module_callables(), ElementsAre("app.Piece", "*.Replay"));
   ASSERT_EQ(selection.modules_size(), 3);
   EXPECT_EQ(selection.modules(0).pattern(), R"(re:model\.layers\.17\.)");
   EXPECT_EQ(selection.modules(0).delay_ns(), 100'000u);
@@ -158,8 +160,13 @@ TEST(ScheduleViewTest, WhatSessionsDo) {
             "top     fc    M     delay 10us, sample 3      9\n"
             "top     act   M\n");
   EXPECT_THAT(NodesJson(nodes, doing), HasSubstr(R"("does":{"delay":"10us","sample":"3"})"));
-  const auto schedule = ParseSchedule("yaml", NodesYaml(nodes, doing));
+  const auto schedule = ParseSchedule(
+      "yaml",
+      NodesYaml({.root = "app.M", .prefix = "top", .callables = {"app.Piece"}}, nodes, doing));
   ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ(schedule->root, "app.M");
+  EXPECT_EQ(schedule->prefix, "top");
+  EXPECT_THAT(schedule->callables, ElementsAre("app.Piece"));
   ASSERT_EQ(schedule->entries.size(), 2u);
   EXPECT_TRUE(schedule->entries[0].span);
   EXPECT_EQ(schedule->entries[1].sample, 3u);
