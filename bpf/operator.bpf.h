@@ -106,6 +106,7 @@ static __always_inline void set_list(struct sb_span_event* event, struct sb_tens
     event->flags |= SB_SPAN_PARTIAL;
   }
   event->level[0].cursor = tensors.cursor;
+  event->level[0].stride = 8;
   event->level[0].left = (__u32)tensors.left;
 }
 
@@ -117,7 +118,7 @@ static __always_inline void add_next(struct sb_span_event* event, struct sb_span
     add_impl(event, impl, 0);
   else
     event->flags |= SB_SPAN_PARTIAL;
-  list->cursor += 8;
+  list->cursor += (__s32)list->stride;
   list->left--;
 }
 
@@ -159,6 +160,10 @@ static __always_inline void add_results(struct sb_span_event* event,
     tensors.left = (range[1] - range[0]) / 8;
   }
   set_list(event, tensors);
+  if (operation->returns == SB_RETURNS_TUPLE && tensors.left != 0) { /* the last one is first */
+    list->cursor += (tensors.left - 1) * 8;
+    list->stride = (__u32)-8;
+  }
   for (i = 0; i < SB_SPAN_TENSORS; i++) {
     if (list->left == 0) return;
     add_next(event, list);

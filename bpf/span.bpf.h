@@ -172,10 +172,10 @@ static __always_inline void take_value(struct sb_span_event* event, __u64 object
       add_tensor(event, object, key);
       return;
     case SB_VALUE_TUPLE:
-      push_tuple(event, object, key);
+      push_tuple(event, object, key ? key : SB_SPAN_NESTED_KEY);
       return;
     case SB_VALUE_LIST:
-      push_list(event, object, key);
+      push_list(event, object, key ? key : SB_SPAN_NESTED_KEY);
       return;
   }
 }

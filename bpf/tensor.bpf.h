@@ -49,7 +49,8 @@ static __always_inline void add_impl(struct sb_span_event* event, __u64 impl, __
   event->tensor[number].key_hash = 0;
   event->tensor[number].impl = impl;
   event->tensor[number].storage = storage;
-  if (key && read_user(&hash, sizeof(hash), key + STR_HASH)) event->tensor[number].key_hash = hash;
+  if (key > SB_SPAN_NESTED_KEY && read_user(&hash, sizeof(hash), key + STR_HASH))
+    event->tensor[number].key_hash = hash;
   event->tensors = number + 1;
   event->dims = first + dims;
 }

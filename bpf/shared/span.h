@@ -26,7 +26,8 @@ enum sb_span_event_kind {
 #define SB_SPAN_BLIND 4u   /* shapes were not looked for */
 
 struct sb_span_tensor {
-  __u64 key; /* address of the keyword's str; 0: a positional argument, or a result */
+  __u64 key; /* address of the keyword's str; 0: a positional argument, or a result; or
+                SB_SPAN_NESTED_KEY */
   __u32 dims;
   __u32 key_hash; /* the low half of the str's hash: whether it is still there when it is read */
   __u64 impl;     /* c10::TensorImpl* */
@@ -41,6 +42,8 @@ struct sb_span_level {
   __u32 stride;
 };
 #define SB_SPAN_OWN_KEY 1ull
+/* sb_span_tensor.key: within a list or tuple that is a positional argument. */
+#define SB_SPAN_NESTED_KEY 2ull
 
 struct sb_span_event {
   __u64 object;       /* of an operator: its number */

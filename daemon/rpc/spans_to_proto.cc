@@ -9,6 +9,7 @@ namespace {
 
 void Fill(const SpanTensor& tensor, v1::SpanTensor& message) {
   message.set_keyword(Utf8(tensor.key));
+  message.set_nested(tensor.nested);
   for (int64_t dim : tensor.dims) message.add_dims(dim);
   // Where memory is told, tensors are to be told apart.
   if (tensor.storage == 0) return;

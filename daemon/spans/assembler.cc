@@ -12,10 +12,11 @@ std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) con
   for (size_t i = 0; i < count; ++i) {
     const sb_span_tensor& tensor = event.tensor[i];
     if (tensor.dims > SB_SPAN_DIMS - first) break;
-    tensors.push_back({.key = tensor.key == 0 ? "" : name_of_(tensor),
+    tensors.push_back({.key = tensor.key <= SB_SPAN_NESTED_KEY ? "" : name_of_(tensor),
                        .dims = {event.dim + first, event.dim + first + tensor.dims},
                        .impl = tensor.impl,
-                       .storage = tensor.storage});
+                       .storage = tensor.storage,
+                       .nested = tensor.key == SB_SPAN_NESTED_KEY && event.kind == SB_SPAN_BEGIN});
     first += tensor.dims;
   }
   return tensors;

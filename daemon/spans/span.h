@@ -19,6 +19,7 @@ struct SpanTensor {
   std::vector<int64_t> dims;
   uint64_t impl = 0;     // address of its c10::TensorImpl
   uint64_t storage = 0;  // of its c10::StorageImpl; 0: none, or not asked for
+  bool nested = false;   // within a list or tuple that is a positional argument
 
   bool operator==(const SpanTensor&) const = default;
 };

@@ -75,16 +75,20 @@ TEST_F(AssemblerTest, Shapes) {
   AddTensor(begin, {2, 5});
   AddTensor(begin, {});
   AddTensor(begin, {3}, 12);
+  AddTensor(begin, {4}, SB_SPAN_NESTED_KEY);
   begin.flags = SB_SPAN_PARTIAL;
   assembler.Begin(begin, kModule);
   sb_span_event end = Event(1000, 20);
   AddTensor(end, {2, 8});
+  AddTensor(end, {9}, SB_SPAN_NESTED_KEY);
+  end.kind = SB_SPAN_END;
   end.flags = SB_SPAN_RAISED;
   const auto span = assembler.End(end);
   ASSERT_TRUE(span);
   EXPECT_THAT(span->inputs,
-              ElementsAre(SpanTensor{"", {2, 5}}, SpanTensor{"", {}}, SpanTensor{"key12", {3}}));
-  EXPECT_THAT(span->outputs, ElementsAre(SpanTensor{"", {2, 8}}));
+              ElementsAre(SpanTensor{"", {2, 5}}, SpanTensor{"", {}}, SpanTensor{"key12", {3}},
+                          SpanTensor{.dims = {4}, .nested = true}));
+  EXPECT_THAT(span->outputs, ElementsAre(SpanTensor{"", {2, 8}}, SpanTensor{"", {9}}));
   EXPECT_TRUE(span->raised);
   EXPECT_TRUE(span->partial);
   EXPECT_FALSE(span->blind);
