@@ -1,4 +1,5 @@
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,17 +67,15 @@ class Dot {
   };
 
   // One for each path: a module that is called from several others is drawn within the first.
+  // One that calls itself is drawn within what called it first.
   size_t ClusterOf(const Scope& scope) {
-    const auto known = by_path_.find(scope.path);
-    if (known != by_path_.end()) return known->second;
-    const size_t cluster = clusters_.size();
-    by_path_.emplace(scope.path, cluster);
-    clusters_.push_back({.scope = &scope, .is_outermost = scope.above == nullptr});
-    if (scope.above) {
-      const size_t above = ClusterOf(*scope.above);
-      clusters_[above].clusters.push_back(cluster);
-    }
-    return cluster;
+    const std::optional<size_t> above =
+        scope.above ? std::optional(ClusterOf(*scope.above)) : std::nullopt;
+    const auto [known, is_new] = by_path_.try_emplace(scope.path, clusters_.size());
+    if (!is_new) return known->second;
+    clusters_.push_back({.scope = &scope, .is_outermost = !above});
+    if (above) clusters_[*above].clusters.push_back(known->second);
+    return known->second;
   }
 
   // "layers.0: Block" of top.layers.0 within top, which says the rest.

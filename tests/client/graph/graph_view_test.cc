@@ -60,6 +60,22 @@ TEST(GraphViewTest, DotHasAClusterForEachModule) {
   EXPECT_LT(text.find("cluster_0"), text.find("cluster_1"));
 }
 
+TEST(GraphViewTest, DotOfAModuleThatCallsItself) {
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model", {{1}})
+      .Begin("top.tree", "app.Tree", {{1}})
+      .Begin("top.tree", "app.Tree", {{1}})
+      .Op("exp", {{1}}, {{2}})
+      .End({{2}})
+      .Op("log", {{2}}, {{3}})
+      .End({{3}})
+      .End({{3}});
+  const std::string text = GraphDot(GraphFrom(forward.Tree()));
+  for (const char* name : {"input_0", "exp", "log", "output"})
+    EXPECT_THAT(text, HasSubstr(std::string("label=\"") + name));
+  EXPECT_THAT(text, HasSubstr("label=\"tree: Tree\""));
+}
+
 TEST(GraphViewTest, NamesThatWouldBreakDot) {
   const std::string text = GraphDot(Sample("a\"];\n}\\", "app.B\"\\N\x1b"));
   EXPECT_THAT(text, HasSubstr(R"(label="a\"];\\n}\\: B\"\\N\\x1b")"));
