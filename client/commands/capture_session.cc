@@ -52,9 +52,10 @@ ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachReq
                                       &standard_output, &output, &model);
   const Outcome outcome = AttachOutcome(model.head(), end);
   if (!outcome.message.empty()) Fail(outcome.code, outcome.message);
-  if (outcome.code != ExitCode::kOk) return outcome.code;
   warnings->assign(model.head().warnings().begin(), model.head().warnings().end());
-  return output.status().ok() ? ExitCode::kOk : Fail(output.status(), Subject::kProcess);
+  if (outcome.code == ExitCode::kOk && !output.status().ok())
+    return Fail(output.status(), Subject::kProcess);
+  return outcome.code;
 }
 
 }  // namespace
@@ -93,20 +94,29 @@ ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, 
   const absl::StatusOr<v1::ListModulesReply> modules =
       (*client)->ListModules(TreeRequest(flags.pid, flags.root, flags.prefix, flags.callables));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
+  const ModelFacts facts(*modules);
+  if (!flags.of.empty() && !facts.HasModule(flags.of)) {
+    return Fail(ExitCode::kNoMatch,
+                StrCat("pid ", flags.pid, ": --of ", Printable(flags.of),
+                       ": there is no such module; `sbumpctl modules` tells their paths"));
+  }
   const uint64_t wanted = options->forwards;
-  GraphCapture capture(ModelFacts(*modules), *std::move(options));
+  GraphCapture capture(facts, *std::move(options));
   std::vector<std::string> warnings;
   const ExitCode code = Follow(client->get(), &interrupt, *request, &capture, &warnings);
-  if (code != ExitCode::kOk) return code;
-  *graph = capture.Result();
-  graph->warnings.insert(graph->warnings.end(), warnings.begin(), warnings.end());
-  if (graph->forwards == 0)
+  // What a process did before it ended was seen.
+  if (code == ExitCode::kOk || code == ExitCode::kTargetEnded) *graph = capture.Result();
+  if (graph->forwards == 0) {
+    for (const std::string& warning : warnings) Say(Printable(warning));
+    if (code != ExitCode::kOk) return code;
     return Fail(ExitCode::kNoMatch, StrCat("no forward was seen", capture.WhatWasCalled()));
+  }
+  graph->warnings.insert(graph->warnings.end(), warnings.begin(), warnings.end());
   if (graph->forwards < wanted) {
     Say(StrCat("the session ended after ", graph->forwards, " of ", wanted, " forwards of ",
                Printable(graph->root)));
   }
-  return ExitCode::kOk;
+  return code;
 }
 
 }  // namespace sbump

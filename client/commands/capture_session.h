@@ -30,7 +30,7 @@ void AddCaptureFlags(CLI::App* app, CaptureFlags* flags, const std::string& of_w
 bool HasCaptureFlags(const CaptureFlags& flags);
 
 // Until there are enough forwards. Where it is not kOk, why has been said; a graph that is of fewer
-// forwards is said, too.
+// forwards is said, too. One without forwards is not to be shown.
 ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, Graph* graph);
 
 }  // namespace sbump

@@ -30,10 +30,10 @@ ExitCode RunGraph(const CommandContext& context, const GraphFlags& flags) {
   if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
   Graph graph;
   const ExitCode code = CaptureGraph(context, flags.capture, &graph);
-  if (code != ExitCode::kOk) return code;
+  if (graph.forwards == 0) return code;
   if (!file->Write(Render(context, flags, graph, file->fd())))
     return Fail(ExitCode::kError, file->Trouble());
-  return ExitCode::kOk;
+  return code;
 }
 
 }  // namespace

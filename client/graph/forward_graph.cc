@@ -1,6 +1,8 @@
 #include "client/graph/forward_graph.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -31,9 +33,10 @@ class Walk {
     AddPlaceholders(scope);
     Visit(root_, {.scope = scope, .leaf = std::nullopt});
     const size_t output = AddNode(NodeOp::kOutput, "output", scope);
-    Take(output, Makers(root_.span.outputs(), nullptr));
+    Take(output, MakersOf(root_.span.outputs(), nullptr));
     graph_.nodes[output].partial = root_.span.partial();
     graph_.shapes_unknown = root_.span.shapes_unknown();
+    graph_.tensors_alike = saw_tensor_ && !saw_id_;
     if (too_large_) return std::nullopt;
     std::ranges::sort(graph_.edges);
     graph_.edges.erase(std::unique(graph_.edges.begin(), graph_.edges.end()), graph_.edges.end());
@@ -45,8 +48,12 @@ class Walk {
     ScopeRef scope;
     std::optional<size_t> leaf;  // the node that all within belongs to
   };
-  // The maker of each tensor; nullopt: unknown.
-  using MakersList = std::vector<std::optional<size_t>>;
+  // Of each tensor. Without a maker: it is unknown.
+  struct Taken {
+    std::optional<size_t> maker;
+    uint64_t tensor_id;
+  };
+  using TakenList = std::vector<Taken>;
 
   static ScopeRef ScopeOf(const SpanNode& call, const ScopeRef& above) {
     return std::make_shared<Scope>(Scope{.path = call.module.path(),
@@ -77,7 +84,8 @@ class Walk {
 
   void Visit(const SpanNode& call, const Within& within) {
     if (too_large_) return;
-    const bool is_leaf = !within.leaf && leaves_.IsLeaf(call.module.qualified_type());
+    const bool is_leaf =
+        !within.leaf && leaves_.IsLeaf(call.module.qualified_type(), &call == &root_);
     Within inner = within;
     if (is_leaf) inner.leaf = AddLeaf(call, within.scope);
     for (const SpanNode& child : call.children) {
@@ -90,10 +98,11 @@ class Walk {
   }
 
   size_t AddLeaf(const SpanNode& call, const ScopeRef& scope) {
-    const size_t leaf =
-        AddNode(NodeOp::kCallModule, BelowRoot(call.module.path(), root_.module.path()), scope);
+    const std::string& path = call.module.path();
+    const TakenList inputs = MakersOf(Foreign(call.span.inputs(), path), scope->above);
+    const size_t leaf = AddNode(NodeOp::kCallModule, BelowRoot(path, root_.module.path()), scope);
     graph_.nodes[leaf].partial = call.span.partial();
-    TakeIntoLeaf(leaf, call.span.inputs());
+    Take(leaf, inputs);
     return leaf;
   }
 
@@ -102,53 +111,56 @@ class Walk {
       const v1::Operator& made = operators_.front();
       operators_ = operators_.subspan(1);
       if (within.leaf)
-        FoldInto(*within.leaf, made);
+        FoldInto(*within.leaf, within.scope->path, made);
       else
         AddFunction(made, within.scope);
     }
   }
 
-  void FoldInto(size_t leaf, const v1::Operator& made) {
-    TakeIntoLeaf(leaf, made.inputs());
+  void FoldInto(size_t leaf, std::string_view path, const v1::Operator& made) {
+    Take(leaf, MakersOf(Foreign(made.inputs(), path), nullptr));
     for (const v1::SpanTensor& tensor : made.outputs()) Make(leaf, tensor);
     graph_.nodes[leaf].partial |= made.partial();
   }
 
   void AddFunction(const v1::Operator& made, const ScopeRef& scope) {
-    const MakersList makers = Makers(made.inputs(), scope);
+    const TakenList inputs = MakersOf(made.inputs(), scope);
     const size_t node = AddNode(NodeOp::kCallFunction, StrCat("aten.", made.name()), scope);
-    Take(node, makers);
+    Take(node, inputs);
     graph_.nodes[node].partial = made.partial();
     GiveOut(node, made.outputs());
   }
 
-  // Its own parameters are the module's affair.
-  void TakeIntoLeaf(size_t leaf, const Tensors& tensors) {
+  // Without what is a parameter of the module at `path`, or of one within: those are its affair.
+  Tensors Foreign(const Tensors& tensors, std::string_view path) const {
+    Tensors foreign;
     for (const v1::SpanTensor& tensor : tensors) {
-      const std::optional<size_t> maker = MakerOf(tensor);
-      if (maker || facts_.TensorOf(tensor) == nullptr) Take(leaf, {maker});
+      const ModelFacts::NamedTensor* named = MakerOf(tensor) ? nullptr : facts_.TensorOf(tensor);
+      if (named == nullptr || !named->IsWithin(path)) *foreign.Add() = tensor;
     }
+    return foreign;
   }
 
-  void Take(size_t node, const MakersList& makers) {
-    for (const std::optional<size_t>& maker : makers) {
-      if (!maker)
-        ++graph_.nodes[node].unknown_inputs;
-      else if (*maker != node)
+  // A tensor that a node takes several times is one that is unknown.
+  void Take(size_t node, const TakenList& inputs) {
+    for (const auto& [maker, tensor_id] : inputs) {
+      if (maker && *maker != node)
         graph_.edges.push_back({.from = *maker, .to = node});
+      else if (!maker && (tensor_id == 0 || unknown_.emplace(node, tensor_id).second))
+        ++graph_.nodes[node].unknown_inputs;
     }
   }
 
   // Makes nodes of parameters that are taken for the first time, where there is a scope for them.
-  MakersList Makers(const Tensors& tensors, const ScopeRef& scope) {
-    MakersList makers;
+  TakenList MakersOf(const Tensors& tensors, const ScopeRef& scope) {
+    TakenList taken;
     for (const v1::SpanTensor& tensor : tensors) {
       std::optional<size_t> maker = MakerOf(tensor);
       const ModelFacts::NamedTensor* named = maker ? nullptr : facts_.TensorOf(tensor);
       if (named != nullptr && scope != nullptr) maker = AddAttribute(*named, tensor, scope);
-      makers.push_back(maker);
+      taken.push_back({.maker = maker, .tensor_id = tensor.tensor_id()});
     }
-    return makers;
+    return taken;
   }
 
   size_t AddAttribute(const ModelFacts::NamedTensor& named, const v1::SpanTensor& tensor,
@@ -170,7 +182,9 @@ class Walk {
   }
 
   void Make(size_t node, const v1::SpanTensor& tensor) {
+    saw_tensor_ = true;
     if (tensor.tensor_id() == 0) return;
+    saw_id_ = true;
     made_[tensor.tensor_id()] = {
         .node = node, .storage_id = tensor.storage_id(), .dims = DimsOf(tensor)};
   }
@@ -189,6 +203,8 @@ class Walk {
   const LeafPolicy& leaves_;
   ForwardGraph graph_;
   std::unordered_map<uint64_t, Made> made_;  // by tensor_id
+  std::set<std::pair<size_t, uint64_t>> unknown_;
+  bool saw_tensor_ = false, saw_id_ = false;
   bool too_large_ = false;
 };
 

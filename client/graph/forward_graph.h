@@ -15,7 +15,8 @@ namespace sbump {
 struct ForwardGraph {
   std::vector<GraphNode> nodes;  // without names
   std::vector<GraphEdge> edges;  // sorted, each once
-  bool shapes_unknown = false;   // tensors were not looked at: there are no edges
+  bool shapes_unknown = false;   // tensors were not looked at: no operators, no edges
+  bool tensors_alike = false;    // none was told from another: no edges
 };
 
 // More nodes than a model has: what is told of a process is not believed without end.

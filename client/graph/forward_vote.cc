@@ -72,6 +72,7 @@ ForwardVote::Variant* ForwardVote::VariantOf(const ForwardGraph& forward, size_t
 void ForwardVote::Merge(const ForwardGraph& forward, Variant& variant) {
   ++variant.forwards;
   variant.shapes_unknown |= forward.shapes_unknown;
+  variant.tensors_alike |= forward.tensors_alike;
   for (size_t i = 0; i < forward.nodes.size(); ++i) {
     GraphNode& node = variant.nodes[i];
     node.unknown_inputs += forward.nodes[i].unknown_inputs;
@@ -113,8 +114,14 @@ Graph ForwardVote::Result() const {
   for (GraphNode& node : graph.nodes)
     node.unknown_inputs = (node.unknown_inputs + most->forwards / 2) / most->forwards;
   CountEdges(*most, graph);
-  if (most->shapes_unknown)
-    graph.warnings.push_back("where this process's tensors keep their dims is not known: no edges");
+  if (most->shapes_unknown) {
+    graph.warnings.push_back(
+        "where this process's tensors keep their dims is not known: no operators and no edges");
+  } else if (most->tensors_alike) {
+    graph.warnings.push_back(
+        "where this process's tensors keep their memory is not known, so they cannot be told "
+        "apart: no edges");
+  }
   if (!not_kept_.empty()) {
     graph.warnings.push_back(StrCat("forwards differ so much that the nodes of ", not_kept_.size(),
                                     " variants were not kept"));

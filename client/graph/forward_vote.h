@@ -1,5 +1,6 @@
 // Forwards of one module vote on its graph. An address that was used again makes an edge that is
-// none, but hardly the same one in each forward.
+// none: seldom the same one in each forward, but an allocator may well give the same one each time,
+// to a number that became a tensor, say, of which nobody tells.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ class ForwardVote {
   struct Variant {
     uint64_t signature = 0;  // equal for equal nodes
     uint64_t forwards = 0;
-    bool shapes_unknown = false;
+    bool shapes_unknown = false, tensors_alike = false;
     std::vector<GraphNode> nodes;            // of the first one; unknown_inputs of all
     std::map<GraphEdge, uint64_t> edges;     // forwards that have it
     std::map<uint64_t, uint64_t> edge_sets;  // forwards, by the signature of all their edges

@@ -9,6 +9,11 @@
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
+namespace {
+
+constexpr size_t kMostNamed = 5;
+
+}  // namespace
 
 void GraphCapture::Write(const SpanNode& tree) {
   if (enough_) return;
@@ -17,6 +22,8 @@ void GraphCapture::Write(const SpanNode& tree) {
     Look(tree, tree.operators);
   } else if (tree.span.depth() == 0 && facts_.IsOutermost(path)) {
     return Take(tree, tree.operators);
+  } else if (tree.span.depth() == 0 && cut_off_.size() < kMostRoots) {
+    cut_off_.insert(facts_.OutermostOf(path));
   }
   if (others_.size() < kMostRoots || others_.contains(path)) ++others_[path];
 }
@@ -40,8 +47,15 @@ void GraphCapture::Take(const SpanNode& call, std::span<const v1::Operator> oper
                                              &v1::Operator::begin_ns);
   root.operators = std::max(root.operators, static_cast<uint64_t>(last - first));
   // There may be enough of it, but not of the one that most operators are of.
-  if (root.vote.forwards() < options_.forwards) Vote(call, std::span(first, last), root);
-  enough_ = Chosen()->second.vote.forwards() >= options_.forwards;
+  if (root.ended++ < options_.forwards) Vote(call, std::span(first, last), root);
+  enough_ = SawEnough();
+}
+
+bool GraphCapture::SawEnough() const {
+  const uint64_t ended = Chosen()->second.ended;
+  const bool awaits_another = std::ranges::any_of(
+      cut_off_, [&](const std::string& path) { return !roots_.contains(path); });
+  return ended >= options_.forwards * (awaits_another ? kPatience : 1);
 }
 
 void GraphCapture::Vote(const SpanNode& call, std::span<const v1::Operator> operators, Root& root) {
@@ -67,12 +81,26 @@ Graph GraphCapture::Result() const {
   graph.raised = chosen->second.raised;
   graph.too_large = chosen->second.too_large;
   graph.lost = lost_;
+  if (options_.of.empty()) NameOthers(chosen->first, graph);
   GiveNames(graph.nodes);
   return graph;
 }
 
+void GraphCapture::NameOthers(const std::string& chosen, Graph& graph) const {
+  std::set<std::string> others = cut_off_;
+  for (const auto& [path, root] : roots_) others.insert(path);
+  others.erase(chosen);
+  if (others.empty()) return;
+  std::string text = "other outermost modules were called, too; --of names one: ";
+  size_t named = 0;
+  for (const std::string& path : others) {
+    if (named++ == kMostNamed) break;
+    text += StrCat(named == 1 ? "" : ", ", Printable(path));
+  }
+  graph.warnings.push_back(std::move(text));
+}
+
 std::string GraphCapture::WhatWasCalled() const {
-  constexpr size_t kMostNamed = 5;
   std::string text;
   for (const auto& [path, root] : roots_) {
     if (root.raised != 0)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ class GraphCapture : public SpanWriter {
   static constexpr uint64_t kMostForwards = 1'000;
   // Modules whose calls are forwards; of further ones nothing is kept.
   static constexpr size_t kMostRoots = 64;
+  // A model that was being called when the capture began is waited for: for so many times as many
+  // calls of others as forwards are asked for.
+  static constexpr uint64_t kPatience = 50;
   // Of all variants of all of them.
   static constexpr size_t kMostKeptNodes = 400'000;
 
@@ -48,6 +52,7 @@ class GraphCapture : public SpanWriter {
     size_t number = 0;       // in the order in which they were first seen
     uint64_t operators = 0;  // in the call with most of them
     uint64_t raised = 0, too_large = 0;
+    uint64_t ended = 0;  // calls that did not raise
     ForwardVote vote;
   };
   using Roots = std::map<std::string, Root>;
@@ -55,12 +60,15 @@ class GraphCapture : public SpanWriter {
   void Look(const SpanNode& call, std::span<const v1::Operator> operators);
   void Take(const SpanNode& call, std::span<const v1::Operator> operators);
   void Vote(const SpanNode& call, std::span<const v1::Operator> operators, Root& root);
+  bool SawEnough() const;
+  void NameOthers(const std::string& chosen, Graph& graph) const;
   Roots::const_iterator Chosen() const;
 
   const ModelFacts facts_;
   const CaptureOptions options_;
   Roots roots_;                             // by path
   std::map<std::string, uint64_t> others_;  // calls of outermost modules that were no forwards
+  std::set<std::string> cut_off_;           // roots of whose calls the begin was not seen
   size_t nodes_left_ = kMostKeptNodes;
   uint64_t lost_ = 0;
   bool enough_ = false;

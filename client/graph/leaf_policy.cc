@@ -26,8 +26,8 @@ absl::StatusOr<LeafPolicy> LeafPolicy::Make(const std::vector<std::string>& type
   return policy;
 }
 
-bool LeafPolicy::IsLeaf(std::string_view qualified_type) const {
-  return (torchs_own_ && IsTorchLeaf(qualified_type)) ||
+bool LeafPolicy::IsLeaf(std::string_view qualified_type, bool is_root) const {
+  return (torchs_own_ && !is_root && IsTorchLeaf(qualified_type)) ||
          std::ranges::any_of(types_,
                              [&](const Glob& type) { return TakesType(type, qualified_type); });
 }

@@ -22,7 +22,8 @@ class LeafPolicy {
   // kInvalidArgument: an empty one, or no text. `none`: there are no leaves but `types`.
   static absl::StatusOr<LeafPolicy> Make(const std::vector<std::string>& types, bool none);
 
-  bool IsLeaf(std::string_view qualified_type) const;
+  // Torch's own are leaves within a model: the module whose calls are the forwards is none of them.
+  bool IsLeaf(std::string_view qualified_type, bool is_root) const;
 
  private:
   std::vector<Glob> types_;

@@ -14,10 +14,11 @@ bool IsPositional(const v1::SpanTensor& tensor) { return tensor.keyword().empty(
 
 // The parameters that positional tensors are given for; nullopt: that cannot be told, since
 // arguments that are no tensors leave no trace. It can where there are as many as parameters
-// without a keyword.
+// without a keyword, and none is in a list.
 std::optional<std::vector<std::string>> PositionalNames(const Tensors& inputs,
                                                         std::vector<std::string> parameters) {
   for (const v1::SpanTensor& tensor : inputs) {
+    if (tensor.nested()) return std::nullopt;
     if (!IsPositional(tensor)) std::erase(parameters, tensor.keyword());
   }
   if (std::ranges::count_if(inputs, IsPositional) != std::ssize(parameters)) return std::nullopt;
@@ -33,12 +34,19 @@ ModelFacts::ModelFacts(const v1::ListModulesReply& modules) {
     for (const auto* named : {&module.parameters(), &module.buffers()}) {
       for (const auto& [name, tensor] : *named) {
         if (tensor.tensor_id() == 0 || !tensor.known()) continue;
-        tensors_.try_emplace(tensor.tensor_id(),
-                             NamedTensor{.name = StrCat(module.path(), ".", name),
-                                         .dims = {tensor.dims().begin(), tensor.dims().end()}});
+        NamedTensor first{.name = StrCat(module.path(), ".", name),
+                          .dims = {tensor.dims().begin(), tensor.dims().end()}};
+        const auto known = tensors_.try_emplace(tensor.tensor_id(), std::move(first)).first;
+        known->second.owners.push_back(module.path());
       }
     }
   }
+}
+
+bool ModelFacts::NamedTensor::IsWithin(std::string_view path) const {
+  return std::ranges::any_of(owners, [&](const std::string& owner) {
+    return owner.starts_with(path) && (owner.size() == path.size() || owner[path.size()] == '.');
+  });
 }
 
 const ModelFacts::NamedTensor* ModelFacts::TensorOf(const v1::SpanTensor& tensor) const {
@@ -65,12 +73,13 @@ std::vector<std::string> ModelFacts::InputNames(const v1::SpanModule& module,
   return names;
 }
 
-bool ModelFacts::IsOutermost(std::string_view path) const {
+std::string ModelFacts::OutermostOf(std::string_view path) const {
+  std::string_view outermost = path;
   for (size_t dot = path.rfind('.'); dot != path.npos; dot = path.rfind('.')) {
     path = path.substr(0, dot);
-    if (forward_parameters_.contains(path)) return false;
+    if (forward_parameters_.contains(path)) outermost = path;
   }
-  return true;
+  return std::string(outermost);
 }
 
 std::string BelowRoot(std::string_view path, std::string_view root) {

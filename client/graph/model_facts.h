@@ -17,6 +17,10 @@ class ModelFacts {
   struct NamedTensor {
     std::string name;  // "top.layers.0.scale"
     Dims dims;
+    std::vector<std::string> owners;  // paths of the modules that have it
+
+    // Whether a module has it that is at `path`, or within.
+    bool IsWithin(std::string_view path) const;
   };
 
   ModelFacts() = default;
@@ -28,7 +32,10 @@ class ModelFacts {
   // of its forward(), or "input_2".
   std::vector<std::string> InputNames(const v1::SpanModule& module, const v1::Span& call) const;
   // Whether no other module holds it.
-  bool IsOutermost(std::string_view path) const;
+  bool IsOutermost(std::string_view path) const { return OutermostOf(path) == path; }
+  // The path of the one that holds it, and is held by none.
+  std::string OutermostOf(std::string_view path) const;
+  bool HasModule(std::string_view path) const { return forward_parameters_.contains(path); }
 
  private:
   std::unordered_map<uint64_t, NamedTensor> tensors_;                                // by tensor_id

@@ -15,6 +15,7 @@ void Append(const std::vector<T>& from, Tensors* to) {
   for (const T& one : from) {
     v1::SpanTensor& tensor = *to->Add();
     tensor.set_keyword(one.keyword);
+    tensor.set_nested(one.nested);
     tensor.set_tensor_id(one.id);
     tensor.set_storage_id(one.storage != 0 ? one.storage : kFirstStorage + one.id);
     tensor.mutable_dims()->Add(one.dims.begin(), one.dims.end());

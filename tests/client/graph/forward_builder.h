@@ -17,6 +17,7 @@ struct T {
   Dims dims = {2, 3};
   uint64_t storage = 0;  // 0: its own
   std::string keyword = "";
+  bool nested = false;
 };
 
 class ForwardBuilder {

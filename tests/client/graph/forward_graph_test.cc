@@ -10,6 +10,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -94,6 +95,7 @@ TEST(ForwardGraphTest, PlaceholdersHaveTheNamesOfForwardsParameters) {
   EXPECT_THAT(names({{1}, {2}}), ElementsAre("ids", "mask"));
   EXPECT_THAT(names({{1}, by_keyword}), ElementsAre("ids", "mask"));
   EXPECT_THAT(names({{1}, {2}, {3}}), ElementsAre("input_0", "input_1", "input_2"));
+  EXPECT_THAT(names({{1}, {.id = 2, .nested = true}}), ElementsAre("input_0", "input_1"));
   EXPECT_THAT(names({{1}, {2}, by_keyword}), ElementsAre("input_0", "input_1", "mask"))
       << "the second positional one cannot be `mask`, too";
   EXPECT_THAT(names({T{.id = 1, .keyword = "?"}}), ElementsAre("input_0"));
@@ -190,10 +192,61 @@ TEST(ForwardGraphTest, MoreNodesThanAnyModelHas) {
 
 TEST(ForwardGraphTest, ManyOperatorsOfALeafAreOneNode) {
   ForwardBuilder forward;
-  forward.Begin("top", kLinear);
+  forward.Begin("top", "app.Model").Begin("top.fc", kLinear);
   for (size_t i = 0; i < kMostNodes; ++i) forward.Op("exp", {}, {});
-  forward.End();
+  forward.End().End();
   EXPECT_THAT(GraphFrom(forward.Tree()).nodes, SizeIs(2));
+}
+
+// As DistributedDataParallel, which is of torch.nn.
+TEST(ForwardGraphTest, TheRootIsNoneOfTorchsLeaves) {
+  ForwardBuilder forward;
+  forward.Begin("top", "torch.nn.parallel.distributed.DistributedDataParallel", {{1}})
+      .Begin("top.module", "app.Model", {{1}})
+      .Op("exp", {{1}}, {{2}})
+      .End({{2}})
+      .End({{2}});
+  EXPECT_THAT(Edges(GraphFrom(forward.Tree())), ElementsAre("input_0 -> exp", "exp -> output"));
+}
+
+TEST(ForwardGraphTest, AParameterThatIsGivenToALeaf) {
+  v1::ListModulesReply modules;
+  AddParameter(AddModule(modules, "top"), "query", {.id = 20});
+  v1::Module& embed = AddModule(modules, "top.embed");
+  AddParameter(embed, "weight", {.id = 21});
+  AddParameter(AddModule(modules, "top.fc"), "weight", {.id = 21});  // tied
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model", {{1}})
+      .Begin("top.fc", kLinear, {{20}})
+      .Op("linear", {{20}, {21}}, {{2}})
+      .End({{2}})
+      .End({{2}});
+  EXPECT_THAT(
+      Lines(GraphFrom(forward.Tree(), ModelFacts(modules))),
+      ElementsAre("input_0: placeholder input_0 in top", "query: get_attr query in top",
+                  "fc: call_module fc in top.fc <- query", "output: output output in top <- fc"));
+}
+
+TEST(ForwardGraphTest, AnUnknownTensorIsOneHoweverOftenItIsTaken) {
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model")
+      .Begin("top.fc", kLinear, {{7}})
+      .Op("add", {{7}, {7}}, {{8}})
+      .Op("add", {{7}, {8}}, {{9}})
+      .End({{9}})
+      .Op("mul", {{9}, {6}, {6}}, {{10}})
+      .End({{10}});
+  EXPECT_THAT(Lines(GraphFrom(forward.Tree())),
+              ElementsAre("fc: call_module fc in top.fc + 1 unknown",
+                          "mul: call_function aten.mul in top <- fc + 1 unknown",
+                          "output: output output in top <- mul"));
+}
+
+TEST(ForwardGraphTest, TensorsThatCannotBeToldApartAreSaid) {
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model", {{0}}).Op("exp", {{0}}, {{0}}).End({{0}});
+  EXPECT_THAT(GraphFrom(forward.Tree()).warnings,
+              ElementsAre(HasSubstr("cannot be told apart: no edges")));
 }
 
 }  // namespace

@@ -81,6 +81,40 @@ TEST_F(GraphCaptureTest, PartsOfAForwardThatHadBegunBefore) {
   EXPECT_THAT(capture.WhatWasCalled(), HasSubstr("called were top.block"));
 }
 
+TEST_F(GraphCaptureTest, AModelThatWasBeingCalledIsWaitedFor) {
+  GraphCapture capture = Capture({.forwards = 1});
+  capture.Write(LossOf("top.block"));  // the rest of a forward
+  capture.Write(LossOf("top#2"));
+  EXPECT_FALSE(capture.HasEnough());
+  capture.Write(ForwardOf("top"));
+  EXPECT_TRUE(capture.HasEnough());
+  EXPECT_EQ(capture.Result().root, "top");
+  EXPECT_THAT(capture.Result().warnings, ElementsAre(HasSubstr("--of names one: top#2")));
+}
+
+TEST_F(GraphCaptureTest, ButNotForEver) {
+  GraphCapture capture = Capture({.forwards = 1});
+  capture.Write(LossOf("top.block"));
+  uint64_t calls = 0;
+  for (; !capture.HasEnough() && calls < 1000; ++calls) capture.Write(LossOf("top#2"));
+  EXPECT_EQ(calls, GraphCapture::kPatience);
+  EXPECT_EQ(capture.Result().root, "top#2");
+  EXPECT_EQ(capture.Result().forwards, 1u);
+  EXPECT_THAT(capture.Result().warnings, ElementsAre(HasSubstr("--of names one: top")));
+}
+
+TEST_F(GraphCaptureTest, ForwardsThatAreTooLargeEndIt) {
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model");
+  for (size_t i = 0; i < kMostNodes; ++i) forward.Op("exp", {}, {});
+  forward.End();
+  GraphCapture capture = Capture({.forwards = 1});
+  capture.Write(forward.Tree());
+  EXPECT_TRUE(capture.HasEnough());
+  EXPECT_EQ(capture.Result().forwards, 0u);
+  EXPECT_THAT(capture.WhatWasCalled(), HasSubstr("1 of top had more than"));
+}
+
 TEST_F(GraphCaptureTest, ForwardsThatRaised) {
   GraphCapture capture = Capture();
   SpanNode raised = ForwardOf("top");
