@@ -21,7 +21,7 @@ class WithSpans : public SessionOutput {
       : output_(std::move(output)),
         file_(std::move(file)),
         writer_(MakeSpanWriter(format, &file_)),
-        spans_(client, writer_.get(), 0) {}
+        spans_(client, writer_.get(), 0, Warnings::kLeave) {}
 
   void Show(const v1::SessionUpdate& update, const SessionModel& model) override {
     output_->Show(update, model);

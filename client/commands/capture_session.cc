@@ -45,7 +45,7 @@ absl::StatusOr<v1::AttachRequest> RequestOf(const CaptureFlags& flags) {
 ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachRequest& request,
                 GraphCapture* capture, std::vector<std::string>* warnings) {
   OutputFile standard_output = OutputFile::StandardOutput();
-  SpansOutput output(client, capture, 0);
+  SpansOutput output(client, capture, 0, Warnings::kLeave);
   const auto stream = client->Attach(request);
   SessionModel model;
   const StreamEnd end = FollowSession(client, stream.get(), interrupt, OnInterrupt::kDetach,

@@ -84,7 +84,7 @@ ExitCode Follow(const CommandContext& context, const SpansFlags& flags,
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
   const auto writer = MakeWriter(context, flags, client->get(), &*file);
   if (!writer.ok()) return Fail(writer.status(), Subject::kProcess);
-  SpansOutput output(client->get(), writer->get(), flags.forwards);
+  SpansOutput output(client->get(), writer->get(), flags.forwards, Warnings::kTell);
   const auto stream = (*client)->Attach(request);
   SessionModel model;
   const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt, OnInterrupt::kDetach,

@@ -15,13 +15,18 @@
 
 namespace sbump {
 
+enum class Warnings {
+  kTell,   // each as it comes
+  kLeave,  // to the caller, who finds them in the session's model
+};
+
 // What is given must outlive it.
 class SpansOutput : public SessionOutput {
  public:
   // `most_forwards`: it detaches after so many, and leaves out what had begun before; 0: no limit.
   // It also detaches when the writer has enough.
-  SpansOutput(ControlClient* client, SpanWriter* writer, uint64_t most_forwards)
-      : client_(client), writer_(writer), most_forwards_(most_forwards) {}
+  SpansOutput(ControlClient* client, SpanWriter* writer, uint64_t most_forwards, Warnings warnings)
+      : client_(client), writer_(writer), most_forwards_(most_forwards), warnings_(warnings) {}
   ~SpansOutput() override { Join(); }
 
   void Show(const v1::SessionUpdate& update, const SessionModel& model) override;
@@ -32,6 +37,7 @@ class SpansOutput : public SessionOutput {
 
  private:
   void Join();
+  void TellNewWarnings(const v1::SessionUpdate& head);
   bool KnowsPaths();
   void Learn(const v1::SessionUpdate& update);
   bool IsForward(const SpanNode& tree);
@@ -43,6 +49,8 @@ class SpansOutput : public SessionOutput {
   ControlClient* client_;
   SpanWriter* writer_;
   const uint64_t most_forwards_;
+  const Warnings warnings_;
+  int warnings_told_ = 0;
   std::string session_id_;
   std::thread reading_;
 

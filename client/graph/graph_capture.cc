@@ -13,6 +13,18 @@ namespace {
 
 constexpr size_t kMostNamed = 5;
 
+// Nothing where there are none.
+void NameThem(const std::string& what, const std::set<std::string>& paths, Graph& graph) {
+  if (paths.empty()) return;
+  std::string text = what;
+  size_t named = 0;
+  for (const std::string& path : paths) {
+    if (named++ == kMostNamed) break;
+    text += StrCat(named == 1 ? ": " : ", ", Printable(path));
+  }
+  graph.warnings.push_back(std::move(text));
+}
+
 }  // namespace
 
 void GraphCapture::Write(const SpanNode& tree) {
@@ -38,7 +50,8 @@ void GraphCapture::Take(const SpanNode& call, std::span<const v1::Operator> oper
   if (!roots_.contains(call.module.path()) && roots_.size() == kMostRoots) return;
   Root& root = roots_.try_emplace(call.module.path(), Root{.number = roots_.size()}).first->second;
   if (call.span.raised()) {
-    ++root.raised;
+    // One that always does must not be waited for until the session's ttl.
+    enough_ = ++root.raised == options_.forwards * kPatience;
     return;
   }
   const auto first =
@@ -81,23 +94,34 @@ Graph GraphCapture::Result() const {
   graph.raised = chosen->second.raised;
   graph.too_large = chosen->second.too_large;
   graph.lost = lost_;
-  if (options_.of.empty()) NameOthers(chosen->first, graph);
+  if (options_.of.empty()) {
+    NameThem("other outermost modules were called, too; --of names one",
+             OthersThatWereCalled(graph.root), graph);
+    NameThem("larger models were not called meanwhile; --of waits for one",
+             LargerOnesThatWereNot(graph.root), graph);
+  }
   GiveNames(graph.nodes);
   return graph;
 }
 
-void GraphCapture::NameOthers(const std::string& chosen, Graph& graph) const {
+std::set<std::string> GraphCapture::OthersThatWereCalled(const std::string& chosen) const {
   std::set<std::string> others = cut_off_;
   for (const auto& [path, root] : roots_) others.insert(path);
   others.erase(chosen);
-  if (others.empty()) return;
-  std::string text = "other outermost modules were called, too; --of names one: ";
-  size_t named = 0;
-  for (const std::string& path : others) {
-    if (named++ == kMostNamed) break;
-    text += StrCat(named == 1 ? "" : ", ", Printable(path));
+  return others;
+}
+
+// Attached between two forwards, the first calls may all be those of a small model.
+std::set<std::string> GraphCapture::LargerOnesThatWereNot(const std::string& chosen) const {
+  std::set<std::string> larger;
+  const std::map<std::string, size_t> sizes = facts_.SizesOfOutermost();
+  const auto own = sizes.find(chosen);
+  for (const auto& [path, size] : sizes) {
+    if (own != sizes.end() && size > own->second && !roots_.contains(path) &&
+        !cut_off_.contains(path))
+      larger.insert(path);
   }
-  graph.warnings.push_back(std::move(text));
+  return larger;
 }
 
 std::string GraphCapture::WhatWasCalled() const {

@@ -29,8 +29,8 @@ class GraphCapture : public SpanWriter {
   static constexpr uint64_t kMostForwards = 1'000;
   // Modules whose calls are forwards; of further ones nothing is kept.
   static constexpr size_t kMostRoots = 64;
-  // A model that was being called when the capture began is waited for: for so many times as many
-  // calls of others as forwards are asked for.
+  // A model that was being called when the capture began is waited for, and one that raises: for so
+  // many times as many calls, of others or that raise, as forwards are asked for.
   static constexpr uint64_t kPatience = 50;
   // Of all variants of all of them.
   static constexpr size_t kMostKeptNodes = 400'000;
@@ -61,7 +61,8 @@ class GraphCapture : public SpanWriter {
   void Take(const SpanNode& call, std::span<const v1::Operator> operators);
   void Vote(const SpanNode& call, std::span<const v1::Operator> operators, Root& root);
   bool SawEnough() const;
-  void NameOthers(const std::string& chosen, Graph& graph) const;
+  std::set<std::string> OthersThatWereCalled(const std::string& chosen) const;
+  std::set<std::string> LargerOnesThatWereNot(const std::string& chosen) const;
   Roots::const_iterator Chosen() const;
 
   const ModelFacts facts_;

@@ -82,6 +82,12 @@ std::string ModelFacts::OutermostOf(std::string_view path) const {
   return std::string(outermost);
 }
 
+std::map<std::string, size_t> ModelFacts::SizesOfOutermost() const {
+  std::map<std::string, size_t> sizes;
+  for (const auto& [path, parameters] : forward_parameters_) ++sizes[OutermostOf(path)];
+  return sizes;
+}
+
 std::string BelowRoot(std::string_view path, std::string_view root) {
   const bool below =
       path.size() > root.size() && path.starts_with(root) && path[root.size()] == '.';

@@ -35,6 +35,8 @@ class ModelFacts {
   bool IsOutermost(std::string_view path) const { return OutermostOf(path) == path; }
   // The path of the one that holds it, and is held by none.
   std::string OutermostOf(std::string_view path) const;
+  // How many modules each outermost one is, with all within it.
+  std::map<std::string, size_t> SizesOfOutermost() const;
   bool HasModule(std::string_view path) const { return forward_parameters_.contains(path); }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr int kOk = 0, kBadArguments = 2, kBadTargets = 3, kNoMatch = 7;
+constexpr int kOk = 0, kBadArguments = 2, kBadTargets = 3, kNoMatch = 7, kTargetEnded = 8;
 
 void AddTensor(uint64_t id, google::protobuf::RepeatedPtrField<v1::SpanTensor>* tensors) {
   v1::SpanTensor& tensor = *tensors->Add();
@@ -102,6 +102,24 @@ TEST(Graph, ASessionThatEndedEarlier) {
   EXPECT_THAT(result.err, HasSubstr("the session ended after 2 of 20 forwards of top"));
 }
 
+TEST(Graph, OfAProcessThatEnded) {
+  Script script = ModelThatRuns(2);
+  script.attach.wait_for_detach = false;
+  script.attach.last = {Ended(1, 0, "target exited (status 0)")};
+  FakeControl daemon(script);
+  const ChildResult result = Ask(daemon, {"graph", "4242"});
+  EXPECT_EQ(result.exit_code, kTargetEnded) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 forwards of top: 2 with exactly this graph\n"));
+}
+
+TEST(Graph, OfAModuleThatThereIsNot) {
+  FakeControl daemon(ModelThatRuns(2));
+  const ChildResult result = Ask(daemon, {"graph", "4242", "--of", "top.fcc"});
+  EXPECT_EQ(result.exit_code, kNoMatch);
+  EXPECT_THAT(result.err, HasSubstr("pid 4242: --of top.fcc: there is no such module"));
+  EXPECT_TRUE(daemon.requests().attach.empty());
+}
+
 TEST(Graph, NoForward) {
   FakeControl daemon(ModelThatRuns(0));
   const ChildResult result = Ask(daemon, {"graph", "4242"});
@@ -117,6 +135,16 @@ TEST(FindPattern, PrintsSubgraphs) {
   EXPECT_EQ(result.exit_code, kOk) << result.err;
   EXPECT_EQ(result.out, R"({"subgraphs":[[{"parent":"top","name":"exp","target":"aten.exp"}]]})"
                         "\n");
+}
+
+TEST(FindPattern, SaysWhatTheGraphDoesNotTell) {
+  Script script = ModelThatRuns(1);
+  script.attach.first[0].add_warnings("pid 4242: 3 calls were not seen");
+  FakeControl daemon(script);
+  const ChildResult result =
+      Ask(daemon, {"schedule", "find", "--pattern", "exp", "-p", "1", "--forwards", "1"});
+  EXPECT_EQ(result.exit_code, kOk) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("pid 4242: 3 calls were not seen"));
 }
 
 TEST(FindPattern, ThatIsNowhere) {

@@ -103,6 +103,15 @@ TEST_F(GraphCaptureTest, ButNotForEver) {
   EXPECT_THAT(capture.Result().warnings, ElementsAre(HasSubstr("--of names one: top")));
 }
 
+TEST_F(GraphCaptureTest, ALargerModelThatWasNotCalledIsNamed) {
+  GraphCapture capture = Capture({.forwards = 1});
+  capture.Write(LossOf("top#2"));
+  EXPECT_TRUE(capture.HasEnough());
+  EXPECT_EQ(capture.Result().root, "top#2");
+  EXPECT_THAT(capture.Result().warnings,
+              ElementsAre(HasSubstr("not called meanwhile; --of waits for one: top")));
+}
+
 TEST_F(GraphCaptureTest, ForwardsThatAreTooLargeEndIt) {
   ForwardBuilder forward;
   forward.Begin("top", "app.Model");
@@ -124,6 +133,17 @@ TEST_F(GraphCaptureTest, ForwardsThatRaised) {
   EXPECT_THAT(capture.WhatWasCalled(), HasSubstr("1 of top raised"));
   capture.Write(ForwardOf("top"));
   EXPECT_EQ(capture.Result().raised, 1u);
+}
+
+TEST_F(GraphCaptureTest, AModelThatAlwaysRaisesIsNotWaitedForForEver) {
+  GraphCapture capture = Capture({.forwards = 3});
+  SpanNode raised = ForwardOf("top");
+  raised.span.set_raised(true);
+  uint64_t calls = 0;
+  for (; !capture.HasEnough() && calls < 1000; ++calls) capture.Write(raised);
+  EXPECT_EQ(calls, 3 * GraphCapture::kPatience);
+  EXPECT_EQ(capture.Result().forwards, 0u);
+  EXPECT_THAT(capture.WhatWasCalled(), HasSubstr("150 of top raised"));
 }
 
 }  // namespace
