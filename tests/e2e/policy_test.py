@@ -165,7 +165,7 @@ class AuditTest(Guarded):
     def test_who_did_what(self):
         self.start(OPERATOR)
         target = self.start_target(script="steady.py")
-        session = self.attach_as(ALICE, target, *STEP, "--target", "*:nothing @delay=5us @every=3", "--delay", "1us",
+        session = self.attach_as(ALICE, target, *STEP, "--target", "*:nothing @delay=5us @every=3", "--delay", "10us",
                                  "--exclude", "*:aside", "--ttl", "5m")
         target.ask("call", "step", 7)
         self.assertEqual(self.ctl_as(ALICE, "update", session.id, "--delay", "20us").code, 0)
@@ -178,7 +178,7 @@ class AuditTest(Guarded):
         self.assertEqual((attach["caller"], attach["session"]), (who, session.id))
         self.assertEqual((attach["target"]["pid"], attach["target"]["exe"], attach["target"]["start_ticks"]),
                          (target.pid, os.readlink("/proc/%d/exe" % target.pid), target.start_ticks))
-        self.assertEqual(attach["rules"], [{"pattern": "*steady.py:step", "delay_ns": 1000, "every": 1},
+        self.assertEqual(attach["rules"], [{"pattern": "*steady.py:step", "delay_ns": 10000, "every": 1},
                                            {"pattern": "*:nothing @delay=5us @every=3", "delay_ns": 5000, "every": 3}])
         self.assertEqual((attach["exclude"], attach["ttl_ns"]), (["*:aside"], 300 * 10 ** 9))
         self.assertRegex(attach["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
