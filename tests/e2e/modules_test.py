@@ -3,7 +3,7 @@ import json
 import signal
 
 from harness import interpreters
-from harness.case import each_interpreter, main, on_any_interpreter
+from harness.case import each_interpreter, each_mechanism, main, on_any_interpreter
 from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment
 from harness.models import ModelCase, told
@@ -36,7 +36,7 @@ class TreeTest(ModelCase):
                 self.assert_nothing_left(target)
                 self.assert_ends_well(target)
 
-    @each_interpreter
+    @each_mechanism
     def test_of_a_process_that_works_all_the_time(self, python):
         target = self.model(python)
         if not python.free_threaded:

@@ -15,5 +15,6 @@ find_pythons() {
   fi
   /usr/bin/python3 "$REPO/tests/lib/interpreters.py" --output "$work/pythons" --also "$work/roots" || return
   SBUMP_PYTHONS=$(cat "$work/pythons")
-  export SBUMP_PYTHONS
+  SBUMP_PYTHONS_FACTS=$(cat "$work/pythons.facts")
+  export SBUMP_PYTHONS SBUMP_PYTHONS_FACTS
 }
