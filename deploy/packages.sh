@@ -25,7 +25,7 @@ BUILD=(
   python3
 )
 TESTS=(
-  libgtest-dev libgmock-dev libclang-rt-14-dev
+  libgtest-dev libgmock-dev libclang-rt-14-dev lld-14
   clang-format-14 shellcheck groff-base iproute2 logrotate man-db openssl procps prometheus runc strace
   systemd systemd-container util-linux
   # a GPU's runtime to slow (no GPU needed)
