@@ -1,5 +1,6 @@
 """Delays per module instance: the layers of a model run the same code, and one of them is slowed."""
 from harness.case import each_interpreter, each_mechanism, main
+from harness.family import FamilyCase
 from harness.models import MS, Q_PROJ, ModelCase, rows
 
 BAD_TARGETS, UNSUPPORTED, NO_MATCH, PRECONDITION = 3, 5, 7, 13
@@ -16,6 +17,32 @@ class InstanceTest(ModelCase):
             self.assertIn("free-threaded", session.errors)
         else:
             self.check_one_slow_layer(target)
+        self.assert_ends_well(target)
+
+
+class FamilyTest(ModelCase, FamilyCase):
+    @each_mechanism
+    def test_a_model_and_its_copy_in_a_forked_process(self, python):
+        """One that was there, and one that is forked meanwhile: each has the model, at the same addresses."""
+        target = self.model(python)
+        pids = [target.ask("fork")]
+        session = self.attach(target, "-C", "--module", "top", "--module", Q_PROJ + " @delay=2ms")
+        self.wait_members(session, [target.pid, *pids])
+        self.assertEqual(target.ask("forward_in_fork", 10), [2, 5, 11])
+        pids.append(target.ask("fork"))
+        self.wait_members(session, pids)
+        self.assertEqual(target.ask("forward_in_fork", 20), [2, 5, 11])
+        target.ask("forwards", "main", 30)
+        last = session.finish()
+        self.assertEqual({(row["pid"], row["qualname"].rpartition(".")[2]): row["calls"] for row in last["targets"]},
+                         {(pid, name): calls for pid, calls in ((pids[0], 11), (pids[1], 21), (target.pid, 30))
+                          for name in ("top", "q_proj")})
+        for row in last["targets"]:
+            self.assertEqual(row["requested_delay_ns"], 2 * MS * row["calls"] if "q_proj" in row["qualname"] else 0)
+        self.assert_clean_proof(last)
+        self.assert_all_clean(target, pids)
+        self.assertEqual(target.ask("forward_in_fork", 5), [2, 5, 11])
+        self.assertEqual(target.ask("end_forks"), [0, 0])
         self.assert_ends_well(target)
 
 

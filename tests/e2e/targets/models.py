@@ -2,6 +2,7 @@
 
 Arguments: "torch", or the layout for stub_torch ("1.13", "2.13"), or "later": see import_torch().
 """
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -27,6 +28,7 @@ def import_torch(kind):
 
 
 things = []
+forked = []  # processes, each with a connection
 
 
 class Thing:
@@ -122,6 +124,38 @@ def forward_in_threads(threads, count):
         one.start()
     for one in each:
         one.join()
+
+
+@command
+def fork():
+    """The pid of a copy of this process that makes forwards when it is told to."""
+    here, there = multiprocessing.Pipe()
+
+    def work():
+        for count in iter(there.recv, 0):
+            forward_in_threads(1, count)
+            there.send(forward("main"))
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    forked.append((process, here))
+    return process.pid
+
+
+@command
+def forward_in_fork(count):
+    """Of the last one: what its last forward gives, after `count` others."""
+    forked[-1][1].send(count)
+    return forked[-1][1].recv()
+
+
+@command
+def end_forks():
+    """Their exit statuses."""
+    for process, connection in forked:
+        connection.send(0)
+        process.join()
+    return [process.exitcode for process, _ in forked]
 
 
 @command
