@@ -79,15 +79,20 @@ TEST(JournalTextTest, DeathAtTheLastAddress) {
   EXPECT_THAT(contents->fields, SizeIs(1));
 }
 
-TEST(JournalTextTest, ALongJournalIsReadInOnePass) {
+std::chrono::nanoseconds TimeToRead(size_t lines) {
   std::string text = kHeader;
-  constexpr size_t kLines = 100'000;
-  for (size_t i = 1; i <= kLines; ++i) text += ArmLine(i * 4096);
+  for (size_t i = 1; i <= lines; ++i) text += ArmLine(i * 4096);
   const auto begin = std::chrono::steady_clock::now();
   const auto contents = Journal::Parse(text);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_THAT(contents->fields, SizeIs(kLines));
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_TRUE(contents.ok()) << contents.status();
+  if (contents.ok()) EXPECT_THAT(contents->fields, SizeIs(lines));
+  return took;
+}
+
+// Were each line compared with all before it, ten times as many would take a hundred times as long.
+TEST(JournalTextTest, ALongJournalIsReadInOnePass) {
+  EXPECT_LT(TimeToRead(100'000), 40 * TimeToRead(10'000));
 }
 
 }  // namespace

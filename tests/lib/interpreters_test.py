@@ -2,7 +2,9 @@
 """When the interpreters of a machine are enough for CI."""
 import contextlib
 import io
+import json
 import os
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -15,6 +17,7 @@ class Fake(interpreters.Interpreter):
         self.path = self.elf = "/pythons/%s-%s-%s" % (version, is_shared, has_symbols)
         self.implementation, self.version, self.free_threaded = implementation, version, free_threaded
         self.is_shared, self.has_symbols = is_shared, has_symbols
+        self.facts = [implementation, version, self.elf, is_shared, free_threaded, has_symbols]
 
 
 def fakes():
@@ -26,16 +29,26 @@ def fakes():
 class InterpretersTest(unittest.TestCase):
     def outcome(self, found, ci):
         """(exit status, what is said, what is written)."""
-        with tempfile.NamedTemporaryFile("r") as file, mock.patch("interpreters.find", return_value=found), \
-                mock.patch("sys.argv", ["interpreters.py", "--output", file.name]), \
+        with tempfile.TemporaryDirectory() as directory, mock.patch("interpreters.find", return_value=found), \
+                mock.patch("sys.argv", ["interpreters.py", "--output", directory + "/pythons"]), \
                 mock.patch.dict(os.environ, {"CI": ci}), contextlib.redirect_stdout(io.StringIO()) as said, \
                 contextlib.redirect_stderr(said):
-            return interpreters.main(), said.getvalue(), file.read()
+            status = interpreters.main()
+            with open(directory + "/pythons") as file:
+                return status, said.getvalue(), file.read()
 
     def test_the_whole_matrix(self):
         status, said, written = self.outcome(fakes(), "true")
         self.assertEqual(status, 0, said)
         self.assertEqual(written.count("/pythons/"), len(interpreters.MATRIX))
+
+    def test_what_is_known_is_not_asked_for_again(self):
+        own = interpreters.Interpreter(sys.executable)
+        with mock.patch.dict(os.environ, {"SBUMP_PYTHONS_FACTS": json.dumps({"/nowhere/python3": own.facts})}):
+            known = interpreters.Interpreter("/nowhere/python3")
+            self.assertRaises(OSError, interpreters.Interpreter, "/nowhere/else")
+        self.assertEqual((known.path, known.version, known.elf, known.build),
+                         ("/nowhere/python3", own.version, own.elf, own.build))
 
     def test_each_that_is_missing_fails_in_ci_by_name(self):
         for i, (version, build) in enumerate(interpreters.MATRIX):
