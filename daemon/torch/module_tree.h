@@ -77,7 +77,8 @@ class ModuleReader {
   bool IsModule(RemoteAddr object);
   // The modules that `object` holds, by name. Those of torch.nn.Module are in its `_modules`; of an
   // object without that, they are the attributes, and the items of lists, tuples and dicts that
-  // are attributes ("stages.0"). kUnimplemented: they are where sbump cannot look.
+  // are attributes ("stages.0"). kUnimplemented: they are where sbump cannot look;
+  // kResourceExhausted: they are more than kMostChildren.
   absl::StatusOr<std::vector<Attribute>> Children(RemoteAddr object);
   // `root` and what is below it; tensors are not looked at yet. kResourceExhausted: too many.
   absl::StatusOr<ModuleTree> ReadTree(RemoteAddr root, const std::string& prefix);
@@ -94,7 +95,7 @@ class ModuleReader {
   absl::StatusOr<Object> ReadObject(RemoteAddr object);
   absl::StatusOr<Module> MakeModule(const Object& object, RemoteAddr addr, std::string path);
   absl::StatusOr<std::vector<Attribute>> ChildrenOf(const Object& object);
-  void AddHeld(const Attribute& attribute, std::vector<Attribute>& children);
+  absl::Status AddHeld(const Attribute& attribute, std::vector<Attribute>& children);
   absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::vector<Attribute>& attributes,
                                                        std::string_view name);
 

@@ -11,6 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class ModuleTreeTest : public testing::TestWithParam<int> {
  protected:
@@ -279,6 +280,15 @@ TEST_P(OtherTreeTest, OneWithTooManyChildren) {
   const FakePython::Items all(ModuleReader::kMostChildren + 1, {objects.Str("x"), child});
   const RemoteAddr many = NewStage({{"_modules", objects.python().NewDict(all)}});
   EXPECT_TRUE(absl::IsResourceExhausted(stages.ReadTree(many, "top").status()));
+}
+
+TEST_P(OtherTreeTest, OneWhoseContainersHoldTooMany) {
+  const std::vector<RemoteAddr> half(ModuleReader::kMostChildren / 2, NewStage());
+  const RemoteAddr list = objects.List(half);
+  EXPECT_THAT(Paths(NewStage({{"a", list}, {"b", list}})), SizeIs(2));
+  const absl::Status refused =
+      stages.ReadTree(NewStage({{"a", list}, {"b", list}, {"c", NewStage()}}), "top").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
 }
 
 // Few of the process's bytes can be many of ours: each of these shares its attributes with all.
