@@ -63,9 +63,9 @@ bool ModuleReader::IsLiveModule(RemoteAddr object, RemoteAddr type) {
 
 // An attribute that is a module, or a container that holds some. A container that cannot be read,
 // or has more items than a module may have children, holds none: it is data.
-absl::Status ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) {
+void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) {
   const absl::StatusOr<const TypeObject*> type = types_.Of(attribute.value);
-  if (!type.ok()) return absl::OkStatus();
+  if (!type.ok()) return;
   const auto add = [&](const std::string& name, RemoteAddr value) {
     if (IsModule(value)) children.push_back({name, value});
   };
@@ -74,18 +74,15 @@ absl::Status ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attri
     add(attribute.name, attribute.value);
   } else if ((*type)->Is(kTypeIsDict)) {
     const auto items = attributes_.ReadDict(attribute.value, kMostChildren);
-    if (!items.ok()) return absl::OkStatus();
+    if (!items.ok()) return;
     for (const Attribute& item : *items) add(Joined(attribute.name, item.name), item.value);
   } else if ((*type)->Is(kTypeIsList) || (*type)->Is(kTypeIsTuple)) {
     const auto items = (*type)->Is(kTypeIsList)
                            ? ReadList(memory_, layout, attribute.value, kMostChildren)
                            : ReadTuple(memory_, layout, attribute.value, kMostChildren);
-    if (!items.ok()) return absl::OkStatus();
+    if (!items.ok()) return;
     for (size_t i = 0; i < items->size(); ++i) add(Joined(attribute.name, StrCat(i)), (*items)[i]);
   }
-  if (children.size() <= kMostChildren) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      StrCat("an object holds more than ", kMostChildren, " modules"));
 }
 
 absl::StatusOr<ModuleReader::Object> ModuleReader::ReadObject(RemoteAddr object) {
@@ -99,8 +96,12 @@ absl::StatusOr<std::vector<Attribute>> ModuleReader::ChildrenOf(const Object& ob
   std::vector<Attribute> children;
   const Attribute* modules = Find(object.attributes, "_modules");
   if (modules == nullptr) {
-    for (const Attribute& attribute : object.attributes)
-      SB_RETURN_IF_ERROR(AddHeld(attribute, children));
+    for (const Attribute& attribute : object.attributes) {
+      AddHeld(attribute, children);
+      if (children.size() <= kMostChildren) continue;
+      return absl::ResourceExhaustedError(
+          StrCat("a ", object.type->full_name(), " holds more than ", kMostChildren, " others"));
+    }
     return children;
   }
   SB_ASSIGN_OR_RETURN(const TypeObject* container, types_.Of(modules->value));

@@ -95,7 +95,7 @@ class ModuleReader {
   absl::StatusOr<Object> ReadObject(RemoteAddr object);
   absl::StatusOr<Module> MakeModule(const Object& object, RemoteAddr addr, std::string path);
   absl::StatusOr<std::vector<Attribute>> ChildrenOf(const Object& object);
-  absl::Status AddHeld(const Attribute& attribute, std::vector<Attribute>& children);
+  void AddHeld(const Attribute& attribute, std::vector<Attribute>& children);
   absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::vector<Attribute>& attributes,
                                                        std::string_view name);
 
