@@ -53,6 +53,8 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
   std::unordered_set<uint64_t> held;
   for (RemoteAddr module : modules) {
     const auto children = reader.Children(module);
+    // What it holds would all be taken for roots.
+    if (absl::IsFailedPrecondition(children.status())) return children.status();
     // One that is being made has no attributes yet, and one whose children are not Python's has
     // none that can be held.
     if (!children.ok()) continue;

@@ -17,8 +17,8 @@ struct ModuleRoots {
 
 // From the lists of the garbage collector, on which every instance of a class is. kUnavailable: a
 // collection is running, or a list changed while it was read; kDataLoss: a list is broken;
-// kFailedPrecondition: there are modules, and each is held by another; kUnimplemented: a
-// free-threaded build, which has no such lists.
+// kFailedPrecondition: there are modules, and each is held by another, or one holds too many;
+// kUnimplemented: a free-threaded build, which has no such lists.
 //
 // `fresh`: as of WalkGcList().
 absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,

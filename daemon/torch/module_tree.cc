@@ -62,7 +62,7 @@ bool ModuleReader::IsLiveModule(RemoteAddr object, RemoteAddr type) {
 }
 
 // An attribute that is a module, or a container that holds some. A container that cannot be read,
-// or has more items than a module may have children, holds none: it is data.
+// or has more than kMostChildren items, holds none: it is data.
 void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& children) {
   const absl::StatusOr<const TypeObject*> type = types_.Of(attribute.value);
   if (!type.ok()) return;
@@ -99,8 +99,9 @@ absl::StatusOr<std::vector<Attribute>> ModuleReader::ChildrenOf(const Object& ob
     for (const Attribute& attribute : object.attributes) {
       AddHeld(attribute, children);
       if (children.size() <= kMostChildren) continue;
-      return absl::ResourceExhaustedError(
-          StrCat("a ", object.type->full_name(), " holds more than ", kMostChildren, " others"));
+      return absl::FailedPreconditionError(StrCat("a ", object.type->full_name(),
+                                                  " holds more than ", kMostChildren,
+                                                  " others: such a tree is not read"));
     }
     return children;
   }

@@ -55,7 +55,7 @@ struct ModuleTree {
 class ModuleReader {
  public:
   static constexpr size_t kMostModules = 200'000;
-  static constexpr size_t kMostChildren = 10'000;
+  static constexpr size_t kMostChildren = 10'000;  // of a module of torch, and items of a container
   static constexpr size_t kMostAttributes = 10'000;
   static constexpr size_t kLongestPath = 4096;
   // Of the names and values of a tree in all.
@@ -78,7 +78,7 @@ class ModuleReader {
   // The modules that `object` holds, by name. Those of torch.nn.Module are in its `_modules`; of an
   // object without that, they are the attributes, and the items of lists, tuples and dicts that
   // are attributes ("stages.0"). kUnimplemented: they are where sbump cannot look;
-  // kResourceExhausted: they are more than kMostChildren.
+  // kFailedPrecondition: they are more than kMostChildren, each of which was seen.
   absl::StatusOr<std::vector<Attribute>> Children(RemoteAddr object);
   // `root` and what is below it; tensors are not looked at yet. kResourceExhausted: too many.
   absl::StatusOr<ModuleTree> ReadTree(RemoteAddr root, const std::string& prefix);

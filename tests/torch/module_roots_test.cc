@@ -99,6 +99,13 @@ TEST_P(ModuleRootsTest, OneWhoseChildrenAreBrokenIsStillOne) {
   EXPECT_THAT(*Find(), UnorderedElementsAre(broken));
 }
 
+TEST_P(ModuleRootsTest, WhatOneHoldsThatHoldsTooManyIsNoRoot) {
+  const RemoteAddr stage = objects.NewClass("app", "Stage");
+  const std::vector<RemoteAddr> many(ModuleReader::kMostChildren, objects.NewInstance(stage, {}));
+  objects.NewInstance(stage, {{"many", objects.List(many)}, {"more", objects.List({many[0]})}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Find(torch.interpreter(), stage).status()));
+}
+
 TEST_P(ModuleRootsTest, OfAnotherClassAttributesHold) {
   const RemoteAddr stage = objects.NewClass("app", "Stage");
   const RemoteAddr first = objects.NewInstance(stage, {}), second = objects.NewInstance(stage, {});

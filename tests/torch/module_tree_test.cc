@@ -288,7 +288,8 @@ TEST_P(OtherTreeTest, OneWhoseContainersHoldTooMany) {
   EXPECT_THAT(Paths(NewStage({{"a", list}, {"b", list}})), SizeIs(2));
   const absl::Status refused =
       stages.ReadTree(NewStage({{"a", list}, {"b", list}, {"c", NewStage()}}), "top").status();
-  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("a app.Stage holds more than 10000"));
 }
 
 // Few of the process's bytes can be many of ours: each of these shares its attributes with all.
