@@ -297,11 +297,12 @@ void ModulePart::LookAgain(bool known_roots) {
   ModuleQuery query = known_roots ? OfKnown(forest_.trees, list_->query) : list_->query;
   looking_for_roots_ = query.roots.empty() && query.known_callables.empty();
   try {
-    looking_ = std::async(std::launch::async, [this, query = std::move(query)] {
+    looking_ = std::async(std::launch::async, [this, list = list_, query = std::move(query)] {
       const sched_param ordinary{};
       pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
-      Found found{.forest =
-                      ReadModules(memory_, *interpreter_, query, MonotonicNs() + kLongestReadNs)};
+      Found found{
+          .list = list,
+          .forest = ReadModules(memory_, *interpreter_, query, MonotonicNs() + kLongestReadNs)};
       found.took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
       return found;
     });
@@ -344,6 +345,7 @@ void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   next_look_ns_ = now_ns + std::max(kLookEveryNs, kShareOfLooking * found.took_ns);
   next_news_ns_ = now_ns + std::max(kLookEveryNs, kShareOfNews * found.took_ns);
   if (looking_for_roots_) next_classes_ns_ = now_ns + kLookForClassesEveryNs;
+  if (found.list != list_) return;  // the targets changed meanwhile, and were read for that
   if (found.forest.ok()) {
     late_warning_.clear();
     return TakeIn(*std::move(found.forest), rules, programs);

@@ -95,6 +95,7 @@ class ModulePart {
     std::vector<std::string> warnings;
   };
   struct Found {
+    std::shared_ptr<const ModuleList> list;  // that it was looked for
     absl::StatusOr<ModuleForest> forest;
     uint64_t took_ns = 0;  // of a processor
   };

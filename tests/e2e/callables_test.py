@@ -1,6 +1,7 @@
 """Callable objects that are no modules, and are followed, counted and delayed as if they were: pieces of a compiled model."""
 import json
 import os
+import time
 
 from harness.case import each_interpreter, main
 from harness.models import MS, rows
@@ -106,6 +107,23 @@ class DelayTest(CallablesCase):
         target.ask("call", "model", 7)
         answer = self.daemon.ctl("update", session.id, "--module", "type:PiecewiseBackend", "--module", "type:Wrapper")
         self.assertEqual(answer.code, 0, answer)
+        target.ask("call", "model", 5)
+        self.assertEqual(self.end(session, target), {"callable:Wrapper": 7, PIECES[0]: 5, PIECES[1]: 5})
+        self.assert_ends_well(target)
+
+
+    def test_of_a_class_that_is_named_no_more_while_objects_are_looked_for(self):
+        """What is found is of a question that nobody asks any more."""
+        target = self.compiled()
+        target.ask("fill", 1_000_000)
+        session = self.attach(target, "--module", "type:Wrapper", "--callable", "__main__.Wrapper", "--interval", "100ms")
+        target.ask("call", "model", 7)
+        target.ask("make", "model")
+        target.ask("call", "model")  # unknown until it is found
+        time.sleep(0.1)
+        answer = self.daemon.ctl("update", session.id, "--module", "type:PiecewiseBackend", "--module", "type:Wrapper")
+        self.assertEqual(answer.code, 0, answer)
+        time.sleep(3)  # it was found long since
         target.ask("call", "model", 5)
         self.assertEqual(self.end(session, target), {"callable:Wrapper": 7, PIECES[0]: 5, PIECES[1]: 5})
         self.assert_ends_well(target)

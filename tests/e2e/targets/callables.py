@@ -71,6 +71,11 @@ def make(name):
                   "piece": lambda: PiecewiseBackend(abs, 7)}[name]()
 
 
+def fill(count):
+    """Makes it long to find what is there."""
+    held["heap"] = [[] for _ in range(count)]
+
+
 def call(name, count=1):
     for _ in range(count):
         held[name](-1.5)
@@ -92,4 +97,4 @@ def replace_second_piece(index):
 
 if sys.argv[1] == "made":
     make("model")
-serve({"make": make, "call": call, "forwards": forwards, "replace_second_piece": replace_second_piece})
+serve({"make": make, "fill": fill, "call": call, "forwards": forwards, "replace_second_piece": replace_second_piece})
