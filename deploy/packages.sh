@@ -14,8 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 BUILD=(
   # Bazel and its rules
   bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-skylib bazel-platforms
-  # compilers; clang and llvm for the BPF programs, bpftool for their skeletons
-  g++ clang-14 llvm-14 bpftool
+  # compiler and linker; g++ for its library, llvm-strip for the BPF programs, bpftool for their skeletons
+  clang-14 lld-14 g++ llvm-14 bpftool
   # libraries: why each is here is in docs/dependencies.md
   libabsl-dev libboost1.81-dev libbpf-dev libcli11-dev libelf-dev libfmt-dev libgrpc++-dev
   libiberty-dev libprotobuf-dev libre2-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev libzydis-dev
@@ -25,7 +25,7 @@ BUILD=(
   python3
 )
 TESTS=(
-  libgtest-dev libgmock-dev libclang-rt-14-dev lld-14
+  libgtest-dev libgmock-dev libclang-rt-14-dev
   clang-format-14 shellcheck groff-base iproute2 logrotate man-db openssl procps prometheus runc strace
   systemd systemd-container util-linux
   # a GPU's runtime to slow (no GPU needed)

@@ -12,9 +12,6 @@ default_output_base() {
   printf '%s/bazel/_bazel_%s/%s' "$cache" "$USER" "$(printf %s "$REPO" | md5sum | cut -d' ' -f1)"
 }
 
-# output_base_of CONFIG: a change of compiler throws away what Bazel holds in memory of the other.
-output_base_of() { printf '%s-%s' "$(default_output_base)" "$1"; }
-
 # True where a server runs for this output base.
 bazel_server_runs() {
   local pid
