@@ -24,6 +24,9 @@ void SpansOutput::Finish(const SessionModel&) {
   if (lost_ != 0)
     Notice(StrCat("of ", HumanCount(lost_), lost_ == 1 ? " call" : " calls",
                   " no span could be told"));
+  if (partial_ != 0 && warnings_ == Warnings::kTell)
+    Notice(StrCat(HumanCount(partial_), partial_ == 1 ? " call" : " calls",
+                  " had more tensors than are told of one (see Spans in docs/modules.md)"));
 }
 
 void SpansOutput::Join() {
@@ -92,8 +95,10 @@ void SpansOutput::Read() {
     for (v1::Operator& made : *batch.mutable_operators()) trees.Add(std::move(made));
     lost_ = batch.lost() + trees.lost_operators();
     for (v1::Span& span : *batch.mutable_spans()) {
-      if (span.module() < static_cast<uint32_t>(batch.modules_size()))
-        trees.Add(std::move(span), batch.modules(static_cast<int>(span.module())));
+      const int module = static_cast<int>(span.module());
+      if (module < 0 || module >= batch.modules_size()) continue;
+      partial_ += span.partial();
+      trees.Add(std::move(span), batch.modules(module));
     }
   }
   trees.Finish();

@@ -62,6 +62,7 @@ class SpansOutput : public SessionOutput {
   uint64_t forwards_ = 0;       // trees that were written
   bool has_enough_ = false;
   uint64_t lost_ = 0;
+  uint64_t partial_ = 0;
   absl::Status status_;
   std::thread detaching_;
 };

@@ -36,16 +36,29 @@ std::string Quoted(const std::string& name) {
   return StrCat(quote, Printable(name), quote);
 }
 
+// A dict: a keyword argument may have a name that is a key already.
 class Marker {
  public:
-  explicit Marker(const std::string& path) : text_(StrCat("{'Module': ", Quoted(path))) {}
+  explicit Marker(const std::string& path) { Add("Module", Quoted(path)); }
   void Add(const std::string& key, const std::string& value) {
-    if (!value.empty()) text_ += StrCat(", ", Quoted(key), ": ", value);
+    if (value.empty()) return;
+    const auto known = std::ranges::find(items_, key, &Item::first);
+    if (known != items_.end()) {
+      known->second = value;
+    } else {
+      items_.emplace_back(key, value);
+    }
   }
-  std::string Line() const { return text_ + "}\n"; }
+  std::string Line() const {
+    std::string text;
+    for (const auto& [key, value] : items_)
+      text += StrCat(text.empty() ? "{" : ", ", Quoted(key), ": ", value);
+    return text + "}\n";
+  }
 
  private:
-  std::string text_;
+  using Item = std::pair<std::string, std::string>;
+  std::vector<Item> items_;
 };
 
 class PytHooks : public SpanWriter {

@@ -14,6 +14,7 @@ namespace sbump {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 void AddTensor(v1::SpanTensor* tensor, std::vector<int64_t> dims, const std::string& keyword = "") {
   tensor->set_keyword(keyword);
@@ -129,6 +130,15 @@ TEST_F(SpanWriterTest, TextsOfPytHooks) {
             "{'Module': 'top.fc', 'TrainableParams': {'weight': [8, 5], 'bias': [8]}, 'Inputs': "
             "[[2, 5]], 'scale': [[]], 'StaticParams': {'in_features': 5, 'out_features': 8}}\n"
             "{'Module': 'top'}\n");
+}
+
+TEST_F(SpanWriterTest, PytHooksOfAKeywordWithTheNameOfAKey) {
+  tree.children.clear();
+  v1::SpanTensor& tensor = *tree.span.add_inputs();
+  tensor.set_keyword("Module");
+  tensor.add_dims(3);
+  EXPECT_THAT(TextOf([](OutputFile* file) { return PytHooksTexts(file, {}); }),
+              StartsWith("{'Module': [[3]]}\n"));
 }
 
 TEST_F(SpanWriterTest, Table) {
