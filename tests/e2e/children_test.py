@@ -63,7 +63,7 @@ class ChildrenTest(FamilyCase):
     def test_forked_workers(self, python):
         self.try_workers(python, "fork")
 
-    @each_interpreter
+    @each_mechanism
     def test_workers_that_call_at_once(self, python):
         self.try_eager_workers(python)
 
@@ -189,7 +189,7 @@ class ChildrenTest(FamilyCase):
         self.assertEqual(target.ask("dismiss"), [0] * 2)
         self.assert_ends_well(target)
 
-    @each_interpreter
+    @each_mechanism
     def test_what_is_forked_while_the_session_ends(self, python):
         """Copies of a process that is not disarmed yet: they are disarmed, too."""
         target = self.start_target(python, "workers.py")

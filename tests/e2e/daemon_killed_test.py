@@ -2,7 +2,7 @@
 
 Where a moment cannot be met from outside, strace kills the daemon as it enters its Nth system call of a
 kind, for N = 1, 2, 3, ... until it lives through the whole step. Where that is long, each way of arming takes every
-other N, and the next one those between; tests/chaos takes them at random.
+third N, and the next ones those between; tests/chaos takes them at random.
 """
 import os
 import signal
@@ -13,7 +13,7 @@ from harness import traces
 from harness.case import Case, each_mechanism, each_with_monitoring, main
 from harness.session import calls_by_name
 
-MOST_STEPS, MOST_FAILURES = 20, 3
+MOST_STEPS, MOST_FAILURES, MOMENTS = 20, 3, 8
 TWO_FUNCTIONS = ("--target", "*/calls.py:add", "--target", "*/calls.py:Shape.area")
 TWO_GENERATORS = ("--target", "*/calls.py:numbers", "--target", "*/calls.py:receives", "--on", "resume")
 DETACH_UNPROVEN, UNREACHABLE = 1, 9  # how a client ends whose daemon died
@@ -132,12 +132,12 @@ class DaemonKilledTest(Case):
     @each_mechanism
     def test_at_each_write(self, python):
         """Journal, armed fields, the bump of each version word and the marks around it, disarming."""
-        self.die_at_each(python, "pwrite64", **_every_other(python))
+        self.die_at_each(python, "pwrite64", **_every_third(python))
 
     @each_mechanism
     def test_at_each_write_for_resumptions(self, python):
         """Several fields of each code object, of which some are armed."""
-        self.die_at_each(python, "pwrite64", TWO_GENERATORS, **_every_other(python))
+        self.die_at_each(python, "pwrite64", TWO_GENERATORS, **_every_third(python))
 
     @each_with_monitoring
     def test_within_the_bump(self, python):
@@ -258,12 +258,12 @@ class DaemonKilledTest(Case):
         """Returns how often a breakpoint was left behind."""
         answer = target.ask("run", 30, 2)
         leaks = 0
-        for i in range(12):
+        for i in range(MOMENTS):
             daemon = self.start_daemon(state_dir=self.state_dir)
             self.assertEqual(traces.changed_text(target.pid), [], daemon.log)
             target.send("run", 30, 2)
             session = self.start_attach(target, "--target", "*/calls.py:*", "--duration", "100ms", daemon=daemon)
-            time.sleep(0.5 * i / 12)
+            time.sleep(0.5 * i / MOMENTS)
             keepers = traces.children(daemon.pid)
             kill(daemon)
             session.child.wait(10)
@@ -304,8 +304,8 @@ class DaemonKilledTest(Case):
         self.assertIn("gone=1", again.log)
 
 
-def _every_other(python):
-    return {"first": 1 + python.version[1] % 2, "step": 2}
+def _every_third(python):
+    return {"first": 1 + python.version[1] % 3, "step": 3}
 
 
 def _last_lines(directory):

@@ -54,7 +54,7 @@ class ForkTest(Case):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
-    @each_interpreter
+    @each_mechanism
     def test_child_that_outlives_the_session(self, python):
         """Born while its parent is armed, it carries the marks and no probe, and works on."""
         target = self.start_target(python, "forks.py")
@@ -146,7 +146,7 @@ class CopiesTest(Case):
         self.assert_nothing_left(target)
         self.assert_copies_work_disarmed(target)
 
-    @each_interpreter
+    @each_mechanism
     def test_after_a_kill(self, python):
         state_dir = self.scratch + "/state"
         daemon = self.start_daemon(state_dir=state_dir)

@@ -5,7 +5,7 @@ import os
 import signal
 
 from harness import traces
-from harness.case import each_interpreter, each_mechanism, main
+from harness.case import each_mechanism, main
 from harness.family import FamilyCase
 
 N = 200
@@ -91,7 +91,7 @@ class MultiprocessingTest(FamilyCase):
     def test_fork(self, python):
         self.try_method(python, "fork")
 
-    @each_interpreter
+    @each_mechanism
     def test_spawn(self, python):
         """Before 3.10 each process is forked before it executes, and attached twice."""
         self.try_method(python, "spawn")

@@ -60,7 +60,7 @@ class ResumesTest(Case):
         target.ask("run", 40)
         self.assertEqual(calls_by_name(self.finish(session, target)), {name: 40 * n for name, n in CALLS.items()})
 
-    @each_interpreter
+    @each_mechanism
     def test_a_forked_child(self, python):
         """Its code is armed already, by the parent's session; the entries are its own."""
         target = self.start_target(python, "resumes.py")
