@@ -25,7 +25,25 @@ std::string Render(const CommandContext& context, const GraphFlags& flags, const
   return GraphTable(graph, style, PaletteFor(context, fd), width);
 }
 
+absl::Status Check(const GraphFlags& flags) {
+  for (std::string_view picture : {".svg", ".png", ".pdf"}) {
+    if (!flags.format.empty() || !flags.output.ends_with(picture)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("--output ", flags.output,
+               ": no picture is drawn here; write FILE.dot, and draw it: dot -T", picture.substr(1),
+               " FILE.dot"));
+  }
+  const std::string_view format =
+      flags.format.empty() ? GraphFormatOf(flags.output) : std::string_view(flags.format);
+  if (format == "dot" && flags.scope_style != "path")
+    return absl::InvalidArgumentError(
+        "--scope-style is about table and json: dot has the modules as boxes");
+  return absl::OkStatus();
+}
+
 ExitCode RunGraph(const CommandContext& context, const GraphFlags& flags) {
+  if (const absl::Status status = Check(flags); !status.ok())
+    return Fail(status, Subject::kProcess);
   absl::StatusOr<OutputFile> file = OutputFile::Open(flags.output);
   if (!file.ok()) return Fail(ExitCode::kError, ToStd(file.status().message()));
   Graph graph;

@@ -9,6 +9,7 @@
 #include "client/human_units.h"
 #include "client/limits.h"
 #include "client/output_file.h"
+#include "client/printable.h"
 #include "client/schedule/schedule_file.h"
 #include "client/schedule/schedule_view.h"
 #include "client/update_merger.h"
@@ -26,6 +27,7 @@ struct ScheduleFlags {
   std::string pattern;   // of find, instead of `what`
   CaptureFlags capture;  // its pid, root, prefix and so on are those of every action
   bool within_leaves = false;
+  std::vector<std::string> until;  // of list and find
   std::string format = "table";
   AttachOutput shown;
 
@@ -41,7 +43,7 @@ absl::Status CheckWhat(const ScheduleFlags& flags) {
         flags.Takes("find") ? "find: write a regular expression behind it, or --pattern"
                             : "apply: write the name of a file behind it");
   }
-  if (needs_what || flags.what.empty()) return absl::OkStatus();
+  if (needs_what || flags.what.empty() || flags.Takes("list")) return absl::OkStatus();
   return absl::InvalidArgumentError(flags.Takes("find")
                                         ? StrCat("find: either --pattern or ", flags.what)
                                         : StrCat(flags.action, " takes no ", flags.what));
@@ -55,6 +57,9 @@ absl::Status Check(const ScheduleFlags& flags) {
     return absl::InvalidArgumentError("--format yaml: of `schedule list` only");
   if (!flags.pattern.empty() && !flags.Takes("find"))
     return absl::InvalidArgumentError("--pattern is about `schedule find`");
+  if (!flags.until.empty() && (flags.NeedsGraph() || !(flags.Takes("list") || flags.Takes("find"))))
+    return absl::InvalidArgumentError(
+        "--until is about `schedule list` and `schedule find REGEX`; in a file it is a primitive");
   if (!flags.NeedsGraph() && HasCaptureFlags(flags.capture)) {
     return absl::InvalidArgumentError(
         "--forwards, --of, --leaf and --no-leaf are about `schedule find --pattern`");
@@ -117,6 +122,39 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
   return absl::OkStatus();
 }
 
+bool IsBelow(const ScheduleNode& node, const std::string& path) {
+  return node.path.starts_with(path + ".");
+}
+
+// As it is in the tree: a path may be given from the model on, too, as slapo's are ("layers.0").
+absl::StatusOr<std::string> FullPath(const ScheduleFlags& flags,
+                                     const std::vector<ScheduleNode>& nodes,
+                                     const std::string& path) {
+  const std::string below = StrCat(flags.capture.prefix.value_or("top"), ".", path);
+  for (const std::string* full : {&path, &below})
+    if (std::ranges::find(nodes, *full, &ScheduleNode::path) != nodes.end()) return *full;
+  return absl::NotFoundError(StrCat("pid ", flags.capture.pid, ": there is no node ", path,
+                                    "; see `sbumpctl schedule list`"));
+}
+
+absl::Status KeepAsked(const ScheduleFlags& flags, std::vector<ScheduleNode>& nodes) {
+  std::vector<std::string> until;
+  for (const std::string& path : flags.until) {
+    SB_ASSIGN_OR_RETURN(std::string full, FullPath(flags, nodes, path));
+    until.push_back(std::move(full));
+  }
+  if (flags.Takes("list") && !flags.what.empty()) {
+    SB_ASSIGN_OR_RETURN(const std::string top, FullPath(flags, nodes, flags.what));
+    std::erase_if(
+        nodes, [&](const ScheduleNode& node) { return node.path != top && !IsBelow(node, top); });
+  }
+  std::erase_if(nodes, [&](const ScheduleNode& node) {
+    return std::ranges::any_of(
+        until, [&](const std::string& path) { return IsBelow(node, path) && node.parent != path; });
+  });
+  return absl::OkStatus();
+}
+
 ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
@@ -124,6 +162,8 @@ ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
       flags.capture.pid, flags.capture.root, flags.capture.prefix, flags.capture.callables));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
+  if (const absl::Status status = KeepAsked(flags, nodes); !status.ok())
+    return Fail(ExitCode::kNoMatch, Printable(ToStd(status.message())));
   if (flags.Takes("find")) {
     const absl::Status status = KeepFound(flags.what, nodes);
     if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
@@ -236,15 +276,18 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
   CLI::App* app = AddCommand(root, "schedule");
   const auto flags = std::make_shared<ScheduleFlags>();
   app->add_option("ACTION", flags->action,
-                  "list: the nodes of the model; find: those whose name within their parent "
+                  "list: the nodes of the model, or those from WHAT on; find: those whose name "
+                  "within their parent "
                   "matches WHAT; apply: attach as the file WHAT says; primitives: what can be "
                   "done at a node")
       ->type_name("list|find|apply|primitives")
       ->check(CLI::IsMember({"list", "find", "apply", "primitives"}).description(""))
       ->required();
-  app->add_option("WHAT", flags->what,
-                  "of find: a regular expression, from the name's begin on; of apply: a file, - "
-                  "for standard input")
+  app->add_option(
+         "WHAT", flags->what,
+         "of list: a node's path, from the model on (layers.0) or whole (top.layers.0); of "
+         "find: a regular expression, from the name's begin on; of apply: a file, - for "
+         "standard input")
       ->type_name("WHAT");
   app->add_option("--pattern", flags->pattern,
                   "of find, instead of WHAT: nodes of the graph that follow each other, as "
@@ -263,6 +306,11 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
       ->type_name("PACKAGE.MODULE.CLASS");
   AddCallableFlags(app, &flags->capture.callables);
   app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
+  AddRepeated(
+      app, "--until", &flags->until,
+      "of list and find REGEX: a node's path; what is deeper than its children is left out; "
+      "repeatable")
+      ->type_name("PATH");
   app->add_option("-f,--format", flags->format,
                   "table, or json for programs; of list also yaml: a file for apply (default: "
                   "table)")

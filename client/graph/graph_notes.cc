@@ -26,6 +26,17 @@ std::string ForwardsText(const Graph& graph) {
   return text;
 }
 
+// Whether tensors were seen to come out.
+bool HasResult(const Graph& graph) {
+  const auto gives = [](const GraphNode& node) {
+    return node.op == NodeOp::kOutput && node.unknown_inputs != 0;
+  };
+  const auto leads_out = [&graph](const VotedEdge& one) {
+    return graph.nodes[one.edge.to].op == NodeOp::kOutput;
+  };
+  return std::ranges::any_of(graph.nodes, gives) || std::ranges::any_of(graph.edges, leads_out);
+}
+
 class Notes {
  public:
   void AddIf(uint64_t count, std::string_view one, std::string_view many, std::string_view rest) {
@@ -50,6 +61,10 @@ std::vector<std::string> NotesOf(const Graph& graph) {
               " with tensors of which it was not seen who made them (numbers are some, too)");
   notes.AddIf(nodes_that([](const GraphNode& node) { return node.partial; }), "node", "nodes",
               " with more tensors than could be told");
+  if (!HasResult(graph))
+    notes.lines.push_back(
+        "no tensor was seen to come out: what is within a dict (a ModelOutput) or an object is not "
+        "looked at");
   notes.AddIf(graph.raised, "call", "calls", " left out: raised");
   notes.AddIf(graph.too_large, "call", "calls",
               StrCat(" left out: more than ", HumanCount(kMostNodes), " nodes"));

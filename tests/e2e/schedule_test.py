@@ -51,6 +51,18 @@ class NodesTest(ScheduleCase):
         self.assert_refused(answer, NO_MATCH, "no node")
         self.assert_ends_well(target)
 
+    def test_a_part_of_the_tree(self):
+        target = self.model()
+        of_layer = [node["path"] for node in self.ask(target, "list") if (node["path"] + ".").startswith("top.layers.1.")]
+        self.assertGreater(len(of_layer), 3)
+        for path in ("layers.1", "top.layers.1"):
+            self.assertEqual([node["path"] for node in self.ask(target, "list", path)], of_layer)
+        self.assertEqual([node["path"] for node in self.ask(target, "list", "layers.1", "--until", "layers.1")],
+                         [path for path in of_layer if path.count(".") < 4])
+        found = self.ask(target, "find", "(q|k)_proj$", "--until", "layers.0", "--until", "top.layers.1")
+        self.assertEqual([node["path"] for node in found], ["top.layers.2.attn.q_proj", "top.layers.2.attn.k_proj"])
+        self.assert_ends_well(target)
+
     def test_primitives(self):
         answer = self.daemon.ctl("schedule", "primitives", "--format", "json")
         told = json.loads(answer.out)
@@ -117,7 +129,10 @@ class ApplyTest(ScheduleCase):
         target = self.model()
         good = self.write("version: 1\nschedule: [{module: top, count: true}]\n")
         for code, word, arguments in ((BAD_ARGUMENTS, "--pid", ("list",)), (BAD_ARGUMENTS, "regular expression", ("find",)),
-                                      (BAD_ARGUMENTS, "file", ("apply",)), (BAD_ARGUMENTS, "takes no", ("list", "x")),
+                                      (BAD_ARGUMENTS, "file", ("apply",)), (NO_MATCH, "no node x", ("list", "x")),
+                                      (NO_MATCH, "no node x", ("find", "a", "--until", "x")),
+                                      (BAD_ARGUMENTS, "takes no", ("primitives", "x")),
+                                      (BAD_ARGUMENTS, "--until", ("apply", good, "--until", "top")),
                                       (BAD_ARGUMENTS, "apply", ("list", "--keep")), (BAD_ARGUMENTS, "", ("shard",)),
                                       (BAD_ARGUMENTS, "list", ("find", "x", "--format", "yaml")),
                                       (BAD_ARGUMENTS, "span", ("apply", good, "--spans", "x.json")),

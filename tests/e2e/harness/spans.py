@@ -30,6 +30,8 @@ class Spans:
 
 
 class SpansCase(ModelCase):
+    ATTACH_SECONDS = 10
+
     def odd_model(self, python=None, kind="2.13"):
         target = self.model(python, kind)
         target.ask("make_odd")
@@ -41,7 +43,7 @@ class SpansCase(ModelCase):
         spans = Spans(self.daemon, os.path.join(self.scratch, "spans"), target.pid, *shape, *arguments)
         self.addCleanup(spans.child.kill)
         self.eventually(lambda: self.daemon.log.count("session_active") > begun or
-                        spans.child.process.poll() is not None, 10, "an attach")
+                        spans.child.process.poll() is not None, self.ATTACH_SECONDS, "an attach")
         return spans
 
     def text_of(self, target, call, *arguments, **options):

@@ -18,7 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "
 from harness import costs, daemon as daemons, traces  # noqa: E402  (tests/e2e)
 from harness.case import Case, each_interpreter  # noqa: E402
 from harness.family import FamilyCase  # noqa: E402
+from harness.models import Q_PROJ  # noqa: E402
 from harness.session import calls_by_name  # noqa: E402
+from harness.spans import SpansCase  # noqa: E402
 from console import Result, give_up, say  # noqa: E402
 
 daemons.START_SECONDS = 60
@@ -53,7 +55,9 @@ def was_late(update):
     return update["inexact"] or update["times"]["hold_timeouts"] > 0
 
 
-class Works(KernelCase, FamilyCase):
+class Works(KernelCase, FamilyCase, SpansCase):
+    ATTACH_SECONDS = ACTIVE_SECONDS
+
     def until_none_was_late(self, attempt):
         """Counts are exact where no answer was late: `attempt` returns its last update until that is so."""
         for _ in range(ATTEMPTS):
@@ -266,6 +270,33 @@ class Works(KernelCase, FamilyCase):
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in rows.items()},
                          {"step": (3, 3), "getppid": (20, 20)})
         self.assertGreaterEqual(min(seen), 5 * MS)
+        self.assert_ends_well(target)
+
+    @each_interpreter
+    def test_modules(self, python):
+        """One of three layers, which all run the same code, is slowed."""
+        target = self.model(python)
+        seen = []
+
+        def attempt():
+            session = self.begin(target, "--module", Q_PROJ, "--delay", "20ms")
+            seen[:] = target.ask("forwards", "main", 20)
+            return self.end(session, target)
+
+        [row] = self.until_none_was_late(attempt)["targets"]
+        say("MODULES", python=python.name, medians_ns=seen)
+        self.assertEqual((row["calls"], row["delayed_calls"]), (20, 20))
+        self.assertGreaterEqual(seen[1], 20 * MS)
+        self.assertLess(max(seen[0], seen[2]), 10 * MS)
+        self.assert_ends_well(target)
+
+    @each_interpreter
+    def test_spans(self, python):
+        """What is told of each call is what a tracer within the process says."""
+        target = self.odd_model(python)
+        expected = target.ask("oracle")
+        told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
+        self.assertEqual(told.splitlines(), expected)
         self.assert_ends_well(target)
 
     def test_userfaultfd(self):
