@@ -182,7 +182,9 @@ void SpanCollector::OnEvent(const sb_span_event& event) {
   }
   // Of one that is not known any more the end is counted.
   const auto module = current_->find(event.object);
-  if (module != current_->end()) assembler_.Begin(event, module->second, lacks_tensors);
+  if (module == current_->end()) return;
+  assembler_.Begin(event, module->second, lacks_tensors);
+  switched_within_calls_ = assembler_.switched_within_calls();
 }
 
 // What it is from now on: of the call that met it first its tensors are missing.

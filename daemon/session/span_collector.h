@@ -48,6 +48,8 @@ class SpanCollector {
   void SetOperators(std::shared_ptr<const OperatorProbes::Names> names);
   // Of the calls of a path, as they were some ms ago, or at the end. From any thread.
   SpanFigures FiguresOf(const std::string& path) const;
+  // Greenlets were switched within calls. From any thread.
+  bool switched_within_calls() const { return switched_within_calls_; }
   // Takes what there is, and ends. The probes should be gone.
   void Stop();
 
@@ -89,6 +91,7 @@ class SpanCollector {
   uint64_t lost_before_ = 0;
   uint64_t next_look_ns_ = 0;
 
+  std::atomic<bool> switched_within_calls_ = false;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };

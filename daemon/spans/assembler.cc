@@ -1,6 +1,8 @@
 #include "daemon/spans/assembler.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace sbump {
@@ -29,6 +31,25 @@ void SpanAssembler::DropDead(Thread& thread, const sb_span_event& event) {
   });
 }
 
+// `above`: open calls further up the stack. Where another stack's calls are among them, they are
+// not all around this one: it is within those whose path leads to its own.
+uint32_t SpanAssembler::DepthOf(const Thread& thread, const sb_span_event& event,
+                                const std::string& path, size_t above) {
+  const auto of_another_stack = [&](const Open& open) {
+    return open.stack <= event.stack || open.object == event.object;
+  };
+  if (!switches_stacks_ || std::ranges::none_of(thread, of_another_stack))
+    return static_cast<uint32_t>(above);
+  switched_within_calls_ = true;
+  std::set<std::string_view> around;
+  for (size_t i = 0; i < above; ++i) {
+    const std::string& other = thread[i].span.module->path;
+    if (path.starts_with(other) && path.size() > other.size() && path[other.size()] == '.')
+      around.insert(other);
+  }
+  return static_cast<uint32_t>(around.size());
+}
+
 void SpanAssembler::Begin(const sb_span_event& event, std::shared_ptr<const SpanModule> module,
                           bool lacks_tensors) {
   if (threads_.size() >= kMostThreads && !threads_.contains(event.tid)) {
@@ -40,10 +61,12 @@ void SpanAssembler::Begin(const sb_span_event& event, std::shared_ptr<const Span
   if (thread.size() >= kDeepest) return;  // its end is counted
   const auto at =
       std::ranges::find_if(thread, [&](const Open& open) { return open.stack < event.stack; });
+  const uint32_t depth =
+      DepthOf(thread, event, module->path, static_cast<size_t>(at - thread.begin()));
   Open open{.stack = event.stack, .caller = event.caller, .object = event.object};
   open.span = {.module = std::move(module),
                .thread_id = event.tid,
-               .depth = static_cast<uint32_t>(at - thread.begin()),
+               .depth = depth,
                .begin_ns = event.at_ns,
                .delay_ns = event.delay_ns,
                .partial = lacks_tensors || (event.flags & SB_SPAN_PARTIAL) != 0,

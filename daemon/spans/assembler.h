@@ -40,6 +40,8 @@ class SpanAssembler {
   // Nothing where its begin was not told.
   std::optional<OperatorCall> EndOperator(const sb_span_event& event);
 
+  // Stacks were switched within calls: `depth` is what paths say, and self_ns is vague.
+  bool switched_within_calls() const { return switched_within_calls_; }
   // Begins without an end, and ends without a begin.
   uint64_t unpaired() const { return unpaired_; }
 
@@ -57,11 +59,14 @@ class SpanAssembler {
   using Thread = std::vector<Open>;  // the innermost last: the lowest stack pointer
 
   void DropDead(Thread& thread, const sb_span_event& event);
+  uint32_t DepthOf(const Thread& thread, const sb_span_event& event, const std::string& path,
+                   size_t above);
   std::vector<SpanTensor> TensorsOf(const sb_span_event& event) const;
   std::vector<SpanTensor> DefinedOf(const sb_span_event& event) const;
 
   const NameOf name_of_;
   bool switches_stacks_ = false;
+  bool switched_within_calls_ = false;
   std::unordered_map<uint32_t, Thread> threads_;
   struct OpenOperatorCall {
     uint64_t stack = 0;

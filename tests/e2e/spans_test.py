@@ -113,6 +113,18 @@ class GreenletsTest(SpansCase):
         self.assertGreaterEqual(len(spans), 8 * self.FORWARDS * (SPANS_OF_FORWARD + 3))
         self.assert_ends_well(target)
 
+    @each_with_greenlet
+    def test_forwards_are_counted(self, python):
+        target = self.model(python)
+        target.ask("make_switches")
+        spans = self.start_spans(target, "--forwards", 5)
+        target.ask("switch_in_forwards", [0, 4, 8], self.FORWARDS)
+        told = [json.loads(line) for line in spans.wait().splitlines()]
+        self.assertEqual([span["depth"] for span in told if span["path"] == "top"], [0] * 5)
+        self.assertIn("greenlets switch within calls", spans.child.errors)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def try_with(self, python, depths):
         target = self.model(python)
         target.ask("make_switches")

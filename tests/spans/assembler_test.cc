@@ -166,6 +166,37 @@ TEST_F(AssemblerTest, GreenletsAtTheSamePlaceOfTheStackAreToldApartByWhoCalls) {
   EXPECT_EQ(assembler.unpaired(), 1u);
 }
 
+TEST_F(AssemblerTest, WhereGreenletsSwitchWithinCallsPathsSayWhatIsWithinWhat) {
+  assembler.ThreadsSwitchStacks();
+  const auto begin = [this](uint64_t object, uint64_t stack, uint64_t caller, std::string path) {
+    sb_span_event event = Event(stack, 10);
+    event.object = object;
+    event.caller = caller;
+    assembler.Begin(event, std::make_shared<const SpanModule>(SpanModule{path, "A", "app.A"}));
+  };
+  const auto depth = [this](uint64_t object, uint64_t stack, uint64_t caller) {
+    sb_span_event event = Event(stack, 20);
+    event.object = object;
+    event.caller = caller;
+    const auto span = assembler.End(event);
+    return span ? static_cast<int>(span->depth) : -1;
+  };
+  begin(1, 1000, 1, "top");
+  begin(2, 900, 1, "top.a");
+  EXPECT_FALSE(assembler.switched_within_calls());
+  begin(1, 1000, 2, "top");  // another greenlet's
+  EXPECT_TRUE(assembler.switched_within_calls());
+  begin(1, 800, 3, "top");
+  begin(2, 700, 3, "top.a");
+  begin(3, 600, 3, "top.ab");
+  EXPECT_EQ(depth(3, 600, 3), 1);
+  EXPECT_EQ(depth(2, 700, 3), 1);
+  EXPECT_EQ(depth(1, 800, 3), 0);
+  EXPECT_EQ(depth(1, 1000, 2), 0);
+  EXPECT_EQ(depth(2, 900, 1), 1);
+  EXPECT_EQ(depth(1, 1000, 1), 0);
+}
+
 TEST_F(AssemblerTest, ACallFromWhereOneHasNotEndedHasTakenItsPlace) {
   assembler.ThreadsSwitchStacks();
   Begin(1000, 10);  // and its end was lost
