@@ -47,7 +47,10 @@ Outcome OfEnd(const v1::SessionUpdate& head) {
   if (!BeginsWithOneOf(reason, {"client gone", "detached", "duration over", "ttl over"})) {
     return {ExitCode::kError, StrCat("the session ended: ", Printable(reason))};
   }
-  if (NothingMatched(head)) return {ExitCode::kNoMatch, "no pattern matched; see `sbumpctl match`"};
+  if (NothingMatched(head)) {
+    return {ExitCode::kNoMatch,
+            "no pattern matched; see `sbumpctl match`, for modules `sbumpctl modules`"};
+  }
   return {};
 }
 

@@ -129,8 +129,8 @@ void AppendRemarks(const v1::SessionUpdate& head, const Palette& palette, Lines*
         Tone::kBad, "INEXACT: some calls are in no row; see MISSED and what was skipped"));
   }
   if (head.end().no_match()) {
-    lines->push_back(palette.Paint(
-        Tone::kBad, "NO MATCH: no pattern matched any code object; nothing was slowed"));
+    lines->push_back(
+        palette.Paint(Tone::kBad, "NO MATCH: no pattern matched anything; nothing was slowed"));
   } else if (head.end().no_hits()) {
     lines->push_back(palette.Paint(
         Tone::kBad, "NO CALLS: no target was called; this run says nothing about effects"));

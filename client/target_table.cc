@@ -185,6 +185,8 @@ std::string StatusText(v1::PatternStatus status) {
       return "NO CALLS";
     case v1::AMBIGUOUS:
       return "AMBIGUOUS";
+    case v1::GONE:
+      return "GONE";
     default:
       return "-";
   }
@@ -198,6 +200,7 @@ Tone StatusTone(v1::PatternStatus status) {
       return Tone::kBad;
     case v1::NO_CALLS:
     case v1::AMBIGUOUS:
+    case v1::GONE:
       return Tone::kWarn;
     default:
       return Tone::kPlain;

@@ -21,6 +21,8 @@ v1::PatternStatus ToProto(PatternStatus status) {
       return v1::NO_CALLS;
     case PatternStatus::kAmbiguous:
       return v1::AMBIGUOUS;
+    case PatternStatus::kGone:
+      return v1::GONE;
   }
   return v1::PATTERN_STATUS_UNSPECIFIED;
 }

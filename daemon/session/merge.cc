@@ -35,11 +35,14 @@ class PatternSum {
     Accumulate(sum_.total, one.total);
     if (one.overshoot != nullptr) overshoot_.Add(*one.overshoot);
     ambiguous_ |= one.status == PatternStatus::kAmbiguous;
+    gone_ |= one.status == PatternStatus::kGone;
   }
 
   PatternCounters Take() {
-    sum_.status = ambiguous_ ? PatternStatus::kAmbiguous : StatusOf(sum_.rows, sum_.calls);
-    if (sum_.status != PatternStatus::kNoMatch) sum_.near_misses.clear();
+    sum_.status = ambiguous_                ? PatternStatus::kAmbiguous
+                  : sum_.rows == 0 && gone_ ? PatternStatus::kGone
+                                            : StatusOf(sum_.rows, sum_.calls);
+    if (sum_.rows != 0) sum_.near_misses.clear();
     sum_.total.overshoot = overshoot_.Percentiles();
     return std::move(sum_);
   }
@@ -48,6 +51,7 @@ class PatternSum {
   PatternCounters sum_;
   OvershootHistogram overshoot_;
   bool ambiguous_ = false;
+  bool gone_ = false;
 };
 
 using Processes = std::vector<const Snapshot*>;

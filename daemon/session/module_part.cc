@@ -30,8 +30,10 @@ size_t ModulePart::most_links() const {
 absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
     std::shared_ptr<const ModuleList> list) const {
   Resolution found{.list = std::move(list)};
+  ModuleQuery query = found.list->query;
+  query.named_roots = RootsOf(forest_.trees);
   absl::StatusOr<ModuleForest> forest =
-      ReadModules(memory_, *interpreter_, found.list->query, MonotonicNs() + kLongestReadNs);
+      ReadModules(memory_, *interpreter_, query, MonotonicNs() + kLongestReadNs);
   // No module is there, or they cannot be read right now: both may pass.
   if (absl::IsFailedPrecondition(forest.status()) || absl::IsAborted(forest.status())) {
     found.warnings.push_back(StrCat("pid ", process_.pid(), ": ", forest.status().message()));
@@ -160,6 +162,9 @@ std::shared_ptr<const RowInfo> ModulePart::InfoOf(const Row& row,
 void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   if (!next_) return;
   first_pattern_ = rules.targets->patterns().size() + rules.natives->size();
+  if (list_ != next_->list) {
+    for (Row& row : rows_) row.targets.clear();
+  }
   list_ = std::move(next_->list);
   forest_ = std::move(next_->forest);
   warnings_ = std::move(next_->warnings);
@@ -170,6 +175,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   for (const Place& place : places_) {
     Row& row = rows_[place.row];
     row.in_force = true;
+    row.targets = place.targets;
     row.info = InfoOf(row, place.targets);
   }
   // It keeps its counters, without a pattern.
@@ -295,6 +301,7 @@ void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) cons
 // for this one.
 void ModulePart::LookAgain(bool known_roots) {
   ModuleQuery query = known_roots ? OfKnown(forest_.trees, list_->query) : list_->query;
+  query.named_roots = RootsOf(forest_.trees);
   looking_for_roots_ = query.roots.empty() && query.known_callables.empty();
   try {
     looking_ = std::async(std::launch::async, [this, list = list_, query = std::move(query)] {

@@ -79,6 +79,8 @@ class ModulePart {
     std::string type;
     std::shared_ptr<const RowInfo> info;
     uint32_t slot = 0;
+    std::vector<size_t>
+        targets;  // of the list in force, that mean it or meant it while it was there
     bool in_force = false;
     bool followed = false;  // its calls are told as spans
   };

@@ -17,6 +17,7 @@ std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const 
 void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot& snapshot) const {
   const size_t first = snapshot.patterns.size();
   std::vector<OvershootHistogram> overshoot(list_->targets.size());
+  std::vector<bool> gone(list_->targets.size());
   for (const ModuleTarget& target : list_->targets) {
     const Dose dose = rules.DoseOf(target.overrides);
     snapshot.patterns.push_back({.pattern = target.text,
@@ -30,22 +31,38 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
     snapshot.counters.push_back(CountersOf(slot));
     if (collector_ != nullptr && row.followed)
       snapshot.counters.back().spans = collector_->FiguresOf(row.path);
-    for (size_t pattern : row.info->matches) {
-      ++snapshot.patterns[pattern].rows;
-      snapshot.patterns[pattern].calls += snapshot.counters.back().calls;
+    for (size_t target : row.targets) {
+      PatternCounters& pattern = snapshot.patterns[first + target];
+      pattern.rows += row.in_force;
+      pattern.calls += snapshot.counters.back().calls;
+      gone[target] = gone[target] || !row.in_force;
     }
-    if (row.info->pattern == kNoPattern) continue;
-    Accumulate(snapshot.patterns[row.info->pattern].total, snapshot.counters.back());
-    overshoot[row.info->pattern - first].Add(slot.overshoot);
+    if (row.targets.empty()) continue;
+    const size_t owner = row.targets.front();
+    Accumulate(snapshot.patterns[first + owner].total, snapshot.counters.back());
+    overshoot[owner].Add(slot.overshoot);
   }
   for (size_t i = 0; i < list_->targets.size(); ++i) {
     PatternCounters& counters = snapshot.patterns[first + i];
     counters.status = StatusOf(counters.rows, counters.calls);
-    if (counters.rows == 0) counters.near_misses = WhyNone(list_->targets[i]);
+    if (counters.rows == 0 && gone[i]) {
+      counters.status = PatternStatus::kGone;
+      snapshot.warnings.push_back(StrCat("pid ", process_.pid(), ": what ", counters.pattern,
+                                         " matched is gone, or has another path by now (",
+                                         "sbumpctl modules lists them): it slows nothing"));
+    } else if (counters.rows == 0) {
+      counters.near_misses = WhyNone(list_->targets[i]);
+    }
     counters.total.overshoot = overshoot[i].Percentiles();
     counters.overshoot = std::make_shared<const OvershootHistogram>(overshoot[i]);
   }
   snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
+  if (collector_ != nullptr && collector_->switched_within_calls()) {
+    snapshot.warnings.push_back(
+        StrCat("pid ", process_.pid(),
+               ": its greenlets switch within calls of modules: which call is within which is told "
+               "by their paths, and self_ns and graphs are not to be relied on"));
+  }
   if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
   const std::vector<std::string>& unseen = probes_.operators().warnings();
   snapshot.warnings.insert(snapshot.warnings.end(), unseen.begin(), unseen.end());

@@ -15,7 +15,7 @@
 namespace sbump {
 
 enum class SessionState { kAttaching, kActive, kEnded };
-enum class PatternStatus { kMatched, kNoMatch, kNoCalls, kAmbiguous };
+enum class PatternStatus { kMatched, kNoMatch, kNoCalls, kAmbiguous, kGone };
 
 struct ProcessInfo {
   int pid = 0;

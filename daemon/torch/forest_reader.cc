@@ -119,9 +119,15 @@ absl::Status ForestReader::AddCallables(ModuleReader& reader, std::vector<Remote
   return absl::OkStatus();
 }
 
-// Which is which must not depend on the order of the collector's lists, which changes.
+// Which is which must not depend on the order of the collector's lists, which changes; nor on what
+// came meanwhile: who names a module means the one that is there.
 void ForestReader::NameTrees() {
-  std::ranges::sort(reading_.trees, [](const ModuleTree& a, const ModuleTree& b) {
+  const std::vector<RemoteAddr>& named = query_.named_roots;
+  const auto place = [&named](const ModuleTree& tree) {
+    return std::ranges::find(named, tree.modules.front().object) - named.begin();
+  };
+  std::ranges::sort(reading_.trees, [&place](const ModuleTree& a, const ModuleTree& b) {
+    if (place(a) != place(b)) return place(a) < place(b);
     if (a.modules.size() != b.modules.size()) return a.modules.size() > b.modules.size();
     return a.modules.front().object < b.modules.front().object;
   });

@@ -105,9 +105,18 @@ absl::StatusOr<ModuleForest> ReadUntilTwoAgree(const Read& read, const ModuleQue
 
 }  // namespace
 
-ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query) {
+std::vector<RemoteAddr> RootsOf(const std::vector<ModuleTree>& trees) {
+  std::vector<RemoteAddr> roots;
   for (const ModuleTree& tree : trees) {
-    if (!tree.of_callables) query.roots.push_back(tree.modules.front().object);
+    if (!tree.of_callables) roots.push_back(tree.modules.front().object);
+  }
+  return roots;
+}
+
+ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query) {
+  query.roots = RootsOf(trees);
+  query.named_roots = query.roots;
+  for (const ModuleTree& tree : trees) {
     for (const Module& module : tree.modules)
       if (tree.of_callables) query.known_callables.push_back(module.object);
   }

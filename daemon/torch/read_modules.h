@@ -21,6 +21,9 @@ struct ModuleQuery {
   // Further objects that are followed as if they were modules: of classes that one of these takes
   // (TakesType()).
   std::vector<Glob> callables;
+  // Models that were named already, in the order of their names: those that are left keep it, and
+  // come before all others.
+  std::vector<RemoteAddr> named_roots;
   // Known already, from an earlier answer: others are not looked for. Both empty: all are.
   std::vector<RemoteAddr> roots;
   std::vector<RemoteAddr> known_callables;
@@ -40,7 +43,8 @@ struct Tie {
 };
 
 struct ModuleForest {
-  // The largest model first; after all of them a tree of the callables, where there are some.
+  // The largest model first (but see ModuleQuery::named_roots); after all of them a tree of the
+  // callables, where there are some.
   std::vector<ModuleTree> trees;
   std::vector<Tie> ties;
   std::vector<std::string> warnings;
@@ -55,6 +59,8 @@ struct ModuleForest {
   size_t callables() const;
 };
 
+// The roots of the models.
+std::vector<RemoteAddr> RootsOf(const std::vector<ModuleTree>& trees);
 // The same, of what was found in an earlier answer.
 ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query);
 

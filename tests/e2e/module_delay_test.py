@@ -209,6 +209,46 @@ class ChangeTest(ModelCase):
         self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 12)
         self.assert_ends_well(target)
 
+    def test_a_larger_model_that_comes_later_takes_no_name(self):
+        target = self.model()
+        session = self.attach(target, "--module", r"re:top.*\.layers\.1\.attn\.q_proj$", "--interval", "100ms")
+        target.ask("forwards", "main", 5)
+        target.ask("make", "larger", 8, 7)
+        self.wait_targets(session, 2)
+        target.ask("forwards", "main", 6)
+        target.ask("forwards", "larger", 7)
+        first, second = "top.layers.1.attn.q_proj", "top#2.layers.1.attn.q_proj"
+        session.wait_for(lambda update: rows(update).get(second, {"calls": 0})["calls"] == 7)
+        answer = self.daemon.ctl("update", session.id, "--module", first, "--delay", "1ms")
+        self.assertEqual(answer.code, 0, answer)
+        target.ask("forwards", "main", 1)
+        target.ask("drop", "main")
+        self.eventually(lambda: target.ask("forwards", "larger", 1) and self.most_calls(session, first) > 12, 10,
+                        "the first place for the model that is left")
+        target.ask("make", "main")
+        last = self.finish(session, target)
+        self.assertGreater(rows(last)[first]["delayed_calls"], 1)
+        self.assertEqual((rows(last)[second]["calls"], rows(last)[second]["delayed_calls"]), (7, 0))
+        self.assert_ends_well(target)
+
+    def most_calls(self, session, path):
+        return max(rows(update).get(path, {"calls": 0})["calls"] for update in list(session.updates))
+
+    def test_a_model_that_is_put_into_another(self):
+        """Its modules have other paths then: what is slowed no more is told, and is no pattern that matched nothing."""
+        target = self.model()
+        session = self.attach(target, "--module", Q_PROJ, "--interval", "100ms")
+        target.ask("forwards", "main", 5)
+        target.ask("wrap", "main", "wrapped")
+        self.wait_targets(session, 0)
+        target.ask("forwards", "main", 5)
+        last = self.finish(session, target)
+        [pattern] = last["patterns"]
+        self.assertEqual((pattern["status"], pattern["calls"]), ("GONE", 5))
+        self.assertIn("has another path by now", " ".join(last["warnings"]))
+        self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 5)
+        self.assert_ends_well(target)
+
     def test_a_daemon_that_is_killed(self):
         state_dir = self.scratch + "/state"
         daemon = self.start_daemon(state_dir=state_dir)

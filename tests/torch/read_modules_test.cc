@@ -96,6 +96,20 @@ TEST_P(ReadModulesTest, ModelsBySizeAndTiesAcrossThem) {
   EXPECT_FALSE(forest->ties[1].same_tensor);
 }
 
+TEST_P(ReadModulesTest, ModelsThatWereNamedKeepTheirPlaces) {
+  const RemoteAddr copy = Linear(4, 4);  // has the lower address
+  const RemoteAddr first = Linear(4, 4);
+  const RemoteAddr gone = copy + 8;
+  const RemoteAddr larger = torch.NewModule({.children = {{"a", Linear(4, 4)}}});
+  const auto roots = [this](std::vector<RemoteAddr> named) {
+    const auto forest = Read({.named_roots = std::move(named)});
+    return forest.ok() ? RootsOf(forest->trees) : std::vector<RemoteAddr>();
+  };
+  EXPECT_THAT(roots({}), ElementsAre(larger, copy, first));
+  EXPECT_THAT(roots({first}), ElementsAre(first, larger, copy));
+  EXPECT_THAT(roots({gone, first, copy}), ElementsAre(first, copy, larger));
+}
+
 TEST_P(ReadModulesTest, AnotherTreeOfObjects) {
   const RemoteAddr stage = objects.NewClass("app", "Stage");
   objects.Import("app", {{"Stage", stage}});

@@ -48,6 +48,11 @@ def make(name, *arguments):
 
 
 @command
+def wrap(name, wrapper):
+    models[wrapper] = nn.Sequential(models[name])
+
+
+@command
 def drop(name):
     import gc
     del models[name]
