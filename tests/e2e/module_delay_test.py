@@ -3,7 +3,7 @@ from harness.case import each_interpreter, each_mechanism, main
 from harness.family import FamilyCase
 from harness.models import MS, Q_PROJ, ModelCase, rows
 
-BAD_TARGETS, UNSUPPORTED, NO_MATCH, PRECONDITION = 3, 5, 7, 13
+BAD_TARGETS, UNSUPPORTED, NO_MATCH, PRECONDITION, ENDED_EARLY = 3, 5, 7, 13, 15
 
 
 class InstanceTest(ModelCase):
@@ -262,6 +262,20 @@ class ChangeTest(ModelCase):
         self.assertLess(max(target.ask("forwards", "main", 20)), 0.5 * MS)
         self.eventually(lambda: daemon.journals() == [], 10, "the clean-up")
         self.assert_nothing_left(target, daemon, after_kill=True)
+        self.assert_ends_well(target)
+
+
+class LimitsTest(ModelCase):
+    def test_a_session_that_weighs_too_much_ends(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top*", "--delay", "1ms", "--max-duty", "5%", "--interval", "100ms")
+        target.send("forwards", "main", 200)
+        last = session.wait_end()
+        self.assertEqual(session.code, ENDED_EARLY, session.errors)
+        self.assertRegex(last["end"]["reason"], "^guardrail: at least .* of the time was injected")
+        self.assert_clean_proof(last)
+        target.answer()
+        self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
 

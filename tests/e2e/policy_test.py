@@ -43,6 +43,17 @@ class RolesTest(Guarded):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_limits_are_those_of_modules_too(self):
+        self.start("callers:\n  - {user: %d, role: operator, limits: {max_delay: 1ms}}\n" % ALICE)
+        target = self.start_target(None, "models.py", "2.13")
+        target.ask("make", "main")
+        for arguments in (["attach", "--module", "top*", "--delay", "2ms"], ["spans", "--delay", "2ms"],
+                          ["attach", "--module", "top.layers.1 @delay=2ms"]):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.ctl_as(ALICE, arguments[0], "--pid", target.pid, *arguments[1:]), PERMISSION, "the most is 1ms")
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_who_has_no_role_may_nothing(self):
         self.start(OPERATOR)
         for arguments in (["list"], ["version"], ["doctor"], ["watch", "s1"], ["detach", "--all"],

@@ -50,6 +50,18 @@ class RealTorchTest(SpansCase):
         self.assert_ends_well(target)
 
     @each_with_torch
+    def test_hooks_of_its_own(self, python):
+        target = self.model(python, "torch")
+        target.ask("add_hooks")
+        alone = target.ask("train", 7, 5)
+        self.assertEqual(target.ask("take_hooked"), ["before", "after"] * 5)
+        spans = self.start_spans(target, "--delay", "20us")
+        self.assertEqual(target.ask("train", 7, 5), alone)
+        self.assertEqual(spans.stop().count('"path":"top.layers.1",'), 5)
+        self.assertEqual(target.ask("take_hooked"), ["before", "after"] * 5)
+        self.assert_ends_well(target)
+
+    @each_with_torch
     def test_batches_of_forked_workers(self, python):
         target = self.model(python, "torch")
         alone = target.ask("load", 2, 8)

@@ -29,6 +29,7 @@ def import_torch(kind):
 
 things = []
 forked = []  # processes, each with a connection
+hooked = []  # what hooks of its own did
 
 
 class Thing:
@@ -241,6 +242,30 @@ def train(seed, steps):
 def script(name):
     """A model of the same size, as TorchScript."""
     models[name] = torch.jit.trace(nn.Sequential(nn.Linear(3, 3), nn.ReLU()), torch.zeros(1, 3))
+
+
+@command
+def add_hooks():
+    """Of its own, around each call of a layer, whose inputs and output they replace."""
+    layer = models["main"].layers[1]
+
+    def before(m, inputs):
+        hooked.append("before")
+        return (inputs[0] + 1, *inputs[1:])
+
+    def after(m, inputs, output):
+        hooked.append("after")
+        return 2 * output
+
+    layer.register_forward_pre_hook(before)
+    layer.register_forward_hook(after)
+
+
+@command
+def take_hooked():
+    taken = list(hooked)
+    hooked.clear()
+    return taken
 
 
 @command
