@@ -38,14 +38,14 @@ class CachedReader : public MemoryReader {
   static constexpr size_t kPageBytes = 4096;
 
   struct Block {
-    uint64_t number = 0;  // address / kBlockBytes
-    uint16_t pages = 0;   // bit n: page n of the block is readable
-    std::array<std::byte, kBlockBytes> bytes;
+    uint64_t number = 0;         // address / kBlockBytes
+    uint16_t pages = 0;          // bit n: page n of the block is readable
+    std::byte* bytes = nullptr;  // kBlockBytes of a slab's
   };
   static_assert(kBlockBytes / kPageBytes == 16, "one bit of Block::pages per page");
 
-  // Blocks straight from the kernel, which gets them back with the reader: malloc would keep tens
-  // of MB for a next time that may never come.
+  // Memory for blocks, straight from the kernel, which gets it back with the reader: malloc would
+  // keep tens of MB for a next time that may never come.
   class Slab;
 
   const Block& Find(uint64_t number) const;
@@ -59,6 +59,7 @@ class CachedReader : public MemoryReader {
   // hashing.
   mutable std::array<const Block*, 256> recent_ = {};
   mutable std::vector<Slab> slabs_;
+  mutable std::deque<Block> made_;
   mutable std::unordered_map<uint64_t, Block*> blocks_;
   mutable std::deque<uint64_t> oldest_first_;
   mutable std::vector<Block*> spare_;  // of what was forgotten
