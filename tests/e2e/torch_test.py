@@ -35,6 +35,8 @@ class RealTorchTest(SpansCase):
     @each_with_torch
     def test_spans_are_those_of_an_in_process_tracer(self, python):
         target = self.odd_model(python, "torch")
+        target.ask("make_each_type")
+        self.assert_told_truly(target, self.modules(target))
         expected = target.ask("oracle")
         told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
         self.assertEqual(told.splitlines(), expected)

@@ -121,7 +121,8 @@ def hooked(calls):
     Module, names, texts, own = nn.Module, {}, [], nn.Module.__call__
     for path, m in models["main"].named_modules(prefix="top"):
         names[id(m)] = path
-    skipped = (nn.Identity, nn.Dropout)
+    skipped = tuple(getattr(nn, name) for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
+                    if hasattr(nn, name))
 
     def call(self, *args, **kwargs):
         if isinstance(self, skipped) or id(self) not in names:
@@ -149,6 +150,29 @@ def make_odd():
             return [list(args), kwargs] if kwargs else args[0] if len(args) == 1 else args
 
     models["main"].odd = Odd()
+
+
+@command
+def make_each_type():
+    """Of those that vLLM's layerwise tracing has parameters of, in all dims; and those that it leaves out. The real torch alone."""
+    layers = [nn.UpsamplingBilinear2d(scale_factor=2), nn.UpsamplingNearest2d(size=(3, 5)), nn.Upsample(size=4),
+              nn.ReLU(inplace=True), nn.Embedding(3, 4, padding_idx=1), nn.Linear(2, 3, bias=False)]
+    for n in (1, 2, 3):
+        def of(kind, *arguments, **named):
+            layers.append(getattr(nn, "%s%dd" % (kind, n))(*arguments, **named))
+
+        of("Conv", 4, 8, 3, stride=2, padding=1, dilation=2, groups=2, padding_mode="circular")
+        of("Conv", 4, 4, 3, padding="same")
+        of("ConvTranspose", 4, 8, 3, stride=2, output_padding=1)
+        of("MaxPool", 3, padding=1)
+        of("MaxPool", (3,) * n, stride=(2,) * n)
+        of("AvgPool", 2, ceil_mode=True, count_include_pad=False)
+        of("AdaptiveAvgPool", 3)
+        of("AdaptiveAvgPool", (3,) * n)
+        of("BatchNorm", 8, momentum=None)
+        of("Dropout", 0.3)
+    for layer in layers:
+        models["main"].vision.add_module("each_%d" % len(models["main"].vision), layer)
 
 
 class Batch(tuple):
