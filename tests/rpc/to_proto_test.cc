@@ -146,7 +146,8 @@ TEST(ToUpdatesTest, EveryStatusHasItsWord) {
   for (const auto& [status, word] : {std::pair{PatternStatus::kMatched, v1::MATCHED},
                                      {PatternStatus::kNoMatch, v1::NO_MATCH},
                                      {PatternStatus::kNoCalls, v1::NO_CALLS},
-                                     {PatternStatus::kAmbiguous, v1::AMBIGUOUS}}) {
+                                     {PatternStatus::kAmbiguous, v1::AMBIGUOUS},
+                                     {PatternStatus::kGone, v1::GONE}}) {
     Snapshot snapshot = SnapshotOf(0, 0);
     snapshot.patterns[0].status = status;
     EXPECT_EQ(Updates(snapshot)[0].patterns(0).status(), word);

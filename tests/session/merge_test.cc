@@ -62,6 +62,15 @@ TEST(MergeProcessesTest, APatternThatMatchedAnywhereMatched) {
             PatternStatus::kNoMatch);
 }
 
+TEST(MergeProcessesTest, WhatIsGoneInOneAndThereInAnotherIsThere) {
+  Snapshot gone = ProcessOf(1, 0, 7);
+  gone.patterns[0].status = PatternStatus::kGone;
+  const PatternCounters with_none = Merged({gone, ProcessOf(2, 0, 0)}).patterns[0];
+  EXPECT_EQ(with_none.status, PatternStatus::kGone);
+  EXPECT_EQ(with_none.calls, 7u);
+  EXPECT_EQ(Merged({gone, ProcessOf(2, 1, 5)}).patterns[0].status, PatternStatus::kMatched);
+}
+
 TEST(MergeProcessesTest, OvershootIsThatOfAllCallsTogether) {
   Snapshot exact = ProcessOf(1, 1, 100), late = ProcessOf(2, 1, 10);
   OvershootHistogram small, large;
