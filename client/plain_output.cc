@@ -4,6 +4,7 @@
 
 #include "client/human_units.h"
 #include "client/json_output.h"
+#include "client/new_warnings.h"
 #include "client/printable.h"
 #include "client/session_output.h"
 #include "client/summary.h"
@@ -55,9 +56,7 @@ class Plain : public SessionOutput {
       last_progress_ = update.progress();
       Say(Printable(last_progress_));
     }
-    for (; warnings_told_ < head.warnings_size(); ++warnings_told_) {
-      Say(StrCat("warning: ", Printable(head.warnings(warnings_told_))));
-    }
+    for (const std::string& warning : warnings_.Take(head)) Say(warning);
   }
 
   void TellTroubledPatterns(const SessionModel& model) {
@@ -96,7 +95,7 @@ class Plain : public SessionOutput {
   OutputFile* file_;
   Palette palette_;
   bool announced_ = false;
-  int warnings_told_ = 0;
+  NewWarnings warnings_;
   std::string last_progress_;
 };
 

@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "client/human_units.h"
-#include "client/printable.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
 
 void SpansOutput::Show(const v1::SessionUpdate& update, const SessionModel& model) {
   Learn(update);
-  if (warnings_ == Warnings::kTell) TellNewWarnings(model.head());
+  if (warnings_ == Warnings::kTell) {
+    for (const std::string& warning : new_warnings_.Take(model.head())) Notice(warning);
+  }
   if (reading_.joinable() || model.head().session_id().empty()) return;
   session_id_ = model.head().session_id();
   reading_ = std::thread([this] { Read(); });
@@ -32,11 +33,6 @@ void SpansOutput::Finish(const SessionModel&) {
 void SpansOutput::Join() {
   if (reading_.joinable()) reading_.join();
   if (detaching_.joinable()) detaching_.join();
-}
-
-void SpansOutput::TellNewWarnings(const v1::SessionUpdate& head) {
-  for (; warnings_told_ < head.warnings_size(); ++warnings_told_)
-    Notice(StrCat("warning: ", Printable(head.warnings(warnings_told_))));
 }
 
 void SpansOutput::Learn(const v1::SessionUpdate& update) {

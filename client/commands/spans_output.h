@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/channel.h"
+#include "client/new_warnings.h"
 #include "client/session_output.h"
 #include "client/spans/span_tree.h"
 #include "client/spans/span_writer.h"
@@ -37,7 +38,6 @@ class SpansOutput : public SessionOutput {
 
  private:
   void Join();
-  void TellNewWarnings(const v1::SessionUpdate& head);
   bool KnowsPaths();
   void Learn(const v1::SessionUpdate& update);
   bool IsForward(const SpanNode& tree);
@@ -50,7 +50,7 @@ class SpansOutput : public SessionOutput {
   SpanWriter* writer_;
   const uint64_t most_forwards_;
   const Warnings warnings_;
-  int warnings_told_ = 0;
+  NewWarnings new_warnings_;
   std::string session_id_;
   std::thread reading_;
 
