@@ -1,10 +1,12 @@
-"""What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch."""
+"""What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch; the tree also with
+the real one, where the interpreter has it."""
 import contextlib
 import json
 import tempfile
 
 from rows import Row, median, ratio_row
 from sessions import is_clean  # it says where the harness is
+from harness import interpreters
 from harness.session import Session
 from harness.target import Target
 
@@ -13,8 +15,8 @@ BLOCKS_OF_A_LARGE_MODEL = 289  # 2,614 modules
 
 
 @contextlib.contextmanager
-def model(python, *arguments):
-    target = Target(python, "models.py", "2.13")
+def model(python, *arguments, kind="2.13"):
+    target = Target(python, "models.py", kind)
     try:
         target.ask("make", "main", *arguments)
         yield target
@@ -92,19 +94,22 @@ def one_slow_layer(daemon, target, rounds):
             Row("the same: its twin layers", "%.1f us" % twins_us, "at most 10 us", twins_us <= 10)]
 
 
-def large_tree(daemon, python, rounds):
-    with model(python, 4, BLOCKS_OF_A_LARGE_MODEL) as target:
+def large_tree(daemon, python, rounds, kind, suffix):
+    with model(python, 4, BLOCKS_OF_A_LARGE_MODEL, kind=kind) as target:
         ms, modules = [], 0
         for _ in range(rounds):
             answer = daemon.ctl("modules", "--pid", target.pid, "--format", "json")
             reply = json.loads(answer.out)
             modules = len(reply["modules"])
             ms.append(int(reply["read_ns"]) / 1e6)
-    return [Row("the tree of a model of %d modules, without a stop" % modules, "%.0f ms" % median(ms), "at most 150 ms",
-                median(ms) <= 150, "min %.0f, max %.0f" % (min(ms), max(ms)))]
+    return Row("the tree of a model of %d modules, without a stop%s" % (modules, suffix), "%.0f ms" % median(ms), "at most 150 ms",
+               median(ms) <= 150, "min %.0f, max %.0f" % (min(ms), max(ms)))
 
 
 def module_costs(daemon, python, rounds):
     with model(python) as target:
         rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
-    return rows + large_tree(daemon, python, rounds)
+    rows.append(large_tree(daemon, python, rounds, "2.13", ""))
+    if any(one.file == python.file for one in interpreters.with_torch()):
+        rows.append(large_tree(daemon, python, rounds, "torch", " (the real torch)"))
+    return rows
