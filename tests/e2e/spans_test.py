@@ -146,6 +146,15 @@ class GreenletsTest(SpansCase):
 
 
 class ShapesTest(SpansCase):
+    def test_texts_that_are_cut_are_counted(self):
+        target = self.odd_model()
+        spans = self.start_spans(target, style="pythooks")
+        target.ask("call_odd", *[[1]] * 30)
+        target.ask("call_odd", [1])
+        self.assertEqual(spans.stop().count("top.odd"), 4)
+        self.assertIn("1 call had more tensors than are told", spans.child.errors)
+        self.assert_ends_well(target)
+
     def test_names_of_keywords(self):
         target = self.odd_model()
         spans = self.spans_of(target, lambda: target.ask("odd_calls"), "--module", "top.odd")

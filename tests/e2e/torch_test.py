@@ -12,6 +12,12 @@ class RealTorchTest(SpansCase):
         self.assertEqual(reply["ties"], [{"names": ["top.embed.weight", "top.lm_head.weight"], "same_tensor": True}])
         self.assertEqual({tensor["dtype"] for module in reply["modules"] for tensor in module["parameters"].values()},
                          {"float32"})
+        target.ask("make_views")
+        reply = self.modules(target)
+        self.assert_told_truly(target, reply)
+        self.assertIn({"names": ["top.view", "top.embed.weight", "top.lm_head.weight"], "same_tensor": False}, reply["ties"])
+        [short] = [module for module in reply["modules"] if module["path"] == "top.short"]
+        self.assertEqual((short["parameters"]["weight"]["dtype"], short["buffers"]["steps"]["dtype"]), ("float16", "int64"))
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 

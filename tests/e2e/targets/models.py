@@ -245,6 +245,15 @@ def script(name):
 
 
 @command
+def make_views():
+    """A parameter that is a part of another one's memory, and numbers of other types. The real torch alone."""
+    model = models["main"]
+    model.view = nn.Parameter(model.lm_head.weight.detach()[3:5])
+    model.short = nn.Linear(2, 3).half()
+    model.short.register_buffer("steps", torch.zeros(2, 2, dtype=torch.int64))
+
+
+@command
 def add_hooks():
     """Of its own, around each call of a layer, whose inputs and output they replace."""
     layer = models["main"].layers[1]
