@@ -38,9 +38,8 @@ uint32_t SpanAssembler::DepthOf(const Thread& thread, const sb_span_event& event
   const auto of_another_stack = [&](const Open& open) {
     return open.stack <= event.stack || open.object == event.object;
   };
-  if (!switches_stacks_ || std::ranges::none_of(thread, of_another_stack))
-    return static_cast<uint32_t>(above);
-  switched_within_calls_ = true;
+  switched_within_calls_ |= switches_stacks_ && std::ranges::any_of(thread, of_another_stack);
+  if (!switched_within_calls_) return static_cast<uint32_t>(above);
   std::set<std::string_view> around;
   for (size_t i = 0; i < above; ++i) {
     const std::string& other = thread[i].span.module->path;
