@@ -36,7 +36,7 @@ class BirthsTest(Case):
     def finish(self, session, target):
         last = session.finish()
         self.assertEqual(session.code, 0, session.errors)
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)

@@ -288,7 +288,7 @@ class ChildrenTest(FamilyCase):
         last = session.finish()
         self.assertEqual(calls_by_name(last), {"step": N})
         # What the new program met at the probes of the old one says nothing of either.
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)

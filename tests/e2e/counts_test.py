@@ -8,7 +8,7 @@ class CountsTest(Case):
         calls = calls_by_name(update, target.file)
         self.assertEqual({name: calls.get(name, 0) for name in own}, own)
         self.assertEqual([row for row in update["targets"] if row["missed_calls"]], [])
-        self.assertFalse(update["inexact"], update["skipped"])
+        self.assert_exact(update)
 
     def run_counted(self, python, n, threads, *arguments, env=None):
         target = self.start_target(python, env=env)

@@ -28,7 +28,7 @@ class EmbeddingTest(Case):
         self.assertEqual(target.hello["version"][:2], list(python.version[:2]))
         calls = calls_by_name(last, target.file)
         self.assertEqual({name: calls.get(name, 0) for name in own}, own)
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assertEqual(target.ask("run", 100, 8), answer)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)

@@ -150,7 +150,7 @@ class ExecPolicyTest(Guarded, FamilyCase):
         last = session.wait_end()
         self.assertEqual(last["end"]["reason"], "target called exec")
         self.assertEqual({row["qualname"]: row["calls"] for row in last["targets"] if row["calls"]}, {})
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 

@@ -26,7 +26,7 @@ class BesidePythonTest(NativeCase):
         self.assertEqual(found["write"]["calls"], 50 + answers)
         self.assertEqual(found["write"]["delayed_calls"], 0)
         self.assertEqual({pattern["status"] for pattern in last["patterns"]}, {"MATCHED"})
-        self.assertFalse(last["inexact"])
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assertIn("of 2 native functions", last["end"]["detach_proof"]["detail"])
         self.assert_nothing_left(target)

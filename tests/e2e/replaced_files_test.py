@@ -35,7 +35,7 @@ class CopyCase(Case):
         self.assertEqual(last["process"]["python_version"], ".".join(map(str, target.hello["version"])))
         calls = calls_by_name(last, target.file)
         self.assertEqual({name: calls.get(name, 0) for name in own}, own)
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target, daemon)
 

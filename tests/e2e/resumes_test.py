@@ -17,7 +17,7 @@ class ResumesTest(Case):
     def finish(self, session, target):
         last = session.finish()
         self.assertEqual(session.code, 0, session.errors)
-        self.assertFalse(last["inexact"], (last["skipped"], last["targets"]))
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
@@ -46,7 +46,7 @@ class ResumesTest(Case):
         slowed, slowed_entries, slowed_thrown = target.ask("run", 400)
         last = session.finish()
         before, now = hits(python, entries, thrown), hits(python, slowed_entries, slowed_thrown)
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_counted(last, {name: now[name] - before[name] for name in now})
         self.assert_clean_proof(last)
         self.assertEqual((answer, answer), (slowed, target.ask("run", 400)[0]))

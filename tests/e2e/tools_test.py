@@ -23,7 +23,7 @@ class ToolsTest(Case):
         own = target.ask("take_calls")
         last = session.finish()
         self.assertEqual(sum(calls_by_name(last).values()), own)
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         for tool in tools:
             self.assertEqual(target.ask(tool, N), expected[tool], tool)
         self.assertEqual(target.ask("work", N), answer)

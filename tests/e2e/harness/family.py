@@ -51,7 +51,7 @@ class FamilyCase(Case):
         for row in update["targets"]:
             found[row["pid"]] = found.get(row["pid"], 0) + row["calls"]
         self.assertEqual({pid: found.get(pid, 0) for pid in expected}, expected)
-        self.assertFalse(update["inexact"], update["skipped"])
+        self.assert_exact(update)
 
     def assert_all_clean(self, target, pids):
         for pid in pids:

@@ -30,7 +30,7 @@ class HostileCase(Case):
         self.call_neighbour()
         last = self.watch.finish()
         self.assertEqual(calls_by_name(last), {"step": self.called})
-        self.assertFalse(last["inexact"], last["skipped"])
+        self.assert_exact(last)
         self.assert_clean_proof(last)
         self.assert_nothing_left(self.neighbour)
         self.assert_ends_well(self.neighbour)
