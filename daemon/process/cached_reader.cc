@@ -48,8 +48,10 @@ class CachedReader::Slab {
   size_t used_ = 0;
 };
 
-CachedReader::CachedReader(const MemoryReader& source, size_t max_cached_bytes)
-    : source_(source), max_blocks_(std::max<size_t>(1, max_cached_bytes / kBlockBytes)) {}
+CachedReader::CachedReader(const MemoryReader& source, size_t max_cached_bytes, Pages pages)
+    : source_(source),
+      max_blocks_(std::max<size_t>(1, max_cached_bytes / kBlockBytes)),
+      pages_(pages) {}
 
 CachedReader::~CachedReader() = default;
 
@@ -95,7 +97,8 @@ CachedReader::Block* CachedReader::MakeRoom() const {
     return block;
   }
   if (blocks_.size() < max_blocks_) {
-    if (slabs_.empty() || slabs_.back().is_full()) slabs_.emplace_back(/*huge=*/!slabs_.empty());
+    if (slabs_.empty() || slabs_.back().is_full())
+      slabs_.emplace_back(/*huge=*/pages_ == Pages::kHuge && !slabs_.empty());
     made_.push_back({.bytes = slabs_.back().Take()});
     return &made_.back();
   }

@@ -20,8 +20,13 @@ class CachedReader : public MemoryReader {
  public:
   static constexpr size_t kBlockBytes = 64 * 1024;
 
+  enum class Pages {
+    kSmall,  // each costs a fault, which is the same at any time
+    kHuge,   // far less in all, but one may be long in coming: not while a process stands still
+  };
+
   // Holds at most `max_cached_bytes` (at least one block); beyond it the oldest block makes room.
-  CachedReader(const MemoryReader& source, size_t max_cached_bytes);
+  CachedReader(const MemoryReader& source, size_t max_cached_bytes, Pages pages = Pages::kSmall);
   ~CachedReader() override;
 
   absl::Status Read(RemoteAddr addr, std::span<std::byte> out) const override;
@@ -55,6 +60,7 @@ class CachedReader : public MemoryReader {
 
   const MemoryReader& source_;
   const size_t max_blocks_;
+  const Pages pages_;
   // The last block seen for each number modulo the size: answers nearly every lookup without
   // hashing.
   mutable std::array<const Block*, 256> recent_ = {};

@@ -150,7 +150,9 @@ size_t ModuleForest::callables() const {
 absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Interpreter& interpreter,
                                          const ModuleQuery& query, uint64_t deadline_ns) {
   const TimedReader timed(memory, deadline_ns, kTooLong);
-  CachedReader cache(timed, kCacheBytes);
+  // A process that is stopped meanwhile must not wait for huge pages.
+  CachedReader cache(timed, kCacheBytes,
+                     query.stopped ? CachedReader::Pages::kSmall : CachedReader::Pages::kHuge);
   const auto read = [&](const ModuleQuery& what) -> absl::StatusOr<Reading> {
     cache.Forget();
     absl::StatusOr<Reading> reading = ForestReader(cache, timed, interpreter, what).Read();

@@ -69,6 +69,16 @@ TEST(CachedReaderTest, AtTheEdgeOfAMappingItsPagesAreStillRead) {
   EXPECT_EQ(reader.Read({hole}, {&byte, 1}).message(), "not mapped") << "the source's own words";
 }
 
+TEST(CachedReaderTest, HugePagesHoldTheSame) {
+  const FakeMemory memory;
+  const CachedReader reader(memory, 100 * kBlock, CachedReader::Pages::kHuge);
+  for (int round = 0; round < 2; ++round) {
+    for (uint64_t block = 1; block <= 120; ++block)
+      EXPECT_TRUE(ReadsRightly(reader, block * kBlock - 8, 24));
+  }
+  EXPECT_EQ(reader.cached_bytes(), 100 * kBlock);
+}
+
 TEST(CachedReaderTest, NeverHoldsMoreThanItsLimit) {
   const FakeMemory memory;
   const CachedReader reader(memory, 3 * kBlock + 100);
