@@ -279,15 +279,15 @@ class Works(KernelCase, FamilyCase, SpansCase):
         seen = []
 
         def attempt():
-            session = self.begin(target, "--module", Q_PROJ, "--delay", "20ms")
+            session = self.begin(target, "--module", Q_PROJ, "--delay", "8ms")
             seen[:] = target.ask("forwards", "main", 20)
             return self.end(session, target)
 
         [row] = self.until_none_was_late(attempt)["targets"]
         say("MODULES", python=python.name, medians_ns=seen)
         self.assertEqual((row["calls"], row["delayed_calls"]), (20, 20))
-        self.assertGreaterEqual(seen[1], 20 * MS)
-        self.assertLess(max(seen[0], seen[2]), 10 * MS)
+        self.assertGreaterEqual(seen[1], 8 * MS)
+        self.assertLess(max(seen[0], seen[2]), 4 * MS)
         self.assert_ends_well(target)
 
     @each_interpreter
