@@ -27,7 +27,7 @@ void SpansOutput::Finish(const SessionModel&) {
                   " no span could be told"));
   if (partial_ != 0 && warnings_ == Warnings::kTell)
     Notice(StrCat(HumanCount(partial_), partial_ == 1 ? " call" : " calls",
-                  " had more tensors than are told of one (see Spans in docs/modules.md)"));
+                  " had tensors that are not told: see docs/modules.md, Spans"));
 }
 
 void SpansOutput::Join() {

@@ -152,7 +152,7 @@ class ShapesTest(SpansCase):
         target.ask("call_odd", *[[1]] * 30)
         target.ask("call_odd", [1])
         self.assertEqual(spans.stop().count("top.odd"), 4)
-        self.assertIn("1 call had more tensors than are told", spans.child.errors)
+        self.assertIn("1 call had tensors that are not told", spans.child.errors)
         self.assert_ends_well(target)
 
     def test_names_of_keywords(self):

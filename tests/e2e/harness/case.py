@@ -215,9 +215,10 @@ class Case(unittest.TestCase):
 
     def assert_exact(self, update):
         """Each call is counted. On a busy machine the daemon may be late for the first one of new code, which goes on without
-        its delay then: that is told, and counted all the same."""
-        late = any("answered too late" in skipped["reason"] for skipped in update["skipped"])
+        its delay then: that is told, and counted all the same. A daemon that is late for many is no machine's fault."""
+        late = sum(skipped["count"] for skipped in update["skipped"] if "answered too late" in skipped["reason"])
         self.assertTrue(late or not update["inexact"], update["skipped"])
+        self.assertLessEqual(4 * late, update["times"]["holds"], (update["skipped"], update["times"]))
 
     def assert_ends_well(self, target):
         self.assertEqual(target.end(), 0)
