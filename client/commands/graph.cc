@@ -14,11 +14,14 @@ struct GraphFlags {
   std::string output;
 };
 
+std::string_view FormatOf(const GraphFlags& flags) {
+  return flags.format.empty() ? GraphFormatOf(flags.output) : std::string_view(flags.format);
+}
+
 std::string Render(const CommandContext& context, const GraphFlags& flags, const Graph& graph,
                    int fd) {
   const ScopeStyle style = flags.scope_style == "dmx" ? ScopeStyle::kDmx : ScopeStyle::kPath;
-  const std::string_view format =
-      flags.format.empty() ? GraphFormatOf(flags.output) : std::string_view(flags.format);
+  const std::string_view format = FormatOf(flags);
   if (format == "json") return GraphJson(graph, style);
   if (format == "dot") return GraphDot(graph);
   const size_t width = IsTerminal(fd) ? SizeOf(fd).columns : kUnlimitedWidth;
@@ -33,9 +36,7 @@ absl::Status Check(const GraphFlags& flags) {
                ": no picture is drawn here; write FILE.dot, and draw it: dot -T", picture.substr(1),
                " FILE.dot"));
   }
-  const std::string_view format =
-      flags.format.empty() ? GraphFormatOf(flags.output) : std::string_view(flags.format);
-  if (format == "dot" && flags.scope_style != "path")
+  if (FormatOf(flags) == "dot" && flags.scope_style != "path")
     return absl::InvalidArgumentError(
         "--scope-style is about table and json: dot has the modules as boxes");
   return absl::OkStatus();

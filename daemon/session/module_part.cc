@@ -27,13 +27,17 @@ size_t ModulePart::most_links() const {
   return spec_.rules.modules->targets.empty() ? 0 : probes_.most_links();
 }
 
+ModuleQuery ModulePart::QueryOf(const ModuleList& list) const {
+  ModuleQuery query = list.query;
+  query.named_roots = RootsOf(forest_.trees);
+  return query;
+}
+
 absl::StatusOr<ModulePart::Resolution> ModulePart::Look(
     std::shared_ptr<const ModuleList> list) const {
   Resolution found{.list = std::move(list)};
-  ModuleQuery query = found.list->query;
-  query.named_roots = RootsOf(forest_.trees);
   absl::StatusOr<ModuleForest> forest =
-      ReadModules(memory_, *interpreter_, query, MonotonicNs() + kLongestReadNs);
+      ReadModules(memory_, *interpreter_, QueryOf(*found.list), MonotonicNs() + kLongestReadNs);
   // No module is there, or they cannot be read right now: both may pass.
   if (absl::IsFailedPrecondition(forest.status()) || absl::IsAborted(forest.status())) {
     found.warnings.push_back(StrCat("pid ", process_.pid(), ": ", forest.status().message()));
@@ -300,8 +304,8 @@ void ModulePart::PublishDoses(const TargetRules& rules, Programs& programs) cons
 // Beside the session: a model may have thousands of modules, and threads of the process may wait
 // for this one.
 void ModulePart::LookAgain(bool known_roots) {
-  ModuleQuery query = known_roots ? OfKnown(forest_.trees, list_->query) : list_->query;
-  query.named_roots = RootsOf(forest_.trees);
+  ModuleQuery query = QueryOf(*list_);
+  if (known_roots) query = OfKnown(forest_.trees, std::move(query));
   looking_for_roots_ = query.roots.empty() && query.known_callables.empty();
   try {
     looking_ = std::async(std::launch::async, [this, list = list_, query = std::move(query)] {

@@ -79,8 +79,8 @@ class ModulePart {
     std::string type;
     std::shared_ptr<const RowInfo> info;
     uint32_t slot = 0;
-    std::vector<size_t>
-        targets;  // of the list in force, that mean it or meant it while it was there
+    // Of the list in force: that mean it, or meant it while it was there.
+    std::vector<size_t> targets;
     bool in_force = false;
     bool followed = false;  // its calls are told as spans
   };
@@ -102,6 +102,8 @@ class ModulePart {
     uint64_t took_ns = 0;  // of a processor
   };
 
+  // By the names that models have already.
+  ModuleQuery QueryOf(const ModuleList& list) const;
   absl::StatusOr<Resolution> Look(std::shared_ptr<const ModuleList> list) const;
   bool IsFollowed(const Module& module) const;
   void FollowSpans(Programs& programs);
@@ -121,6 +123,7 @@ class ModulePart {
   void LookWhereDue(Programs& programs);
   bool IsAsBefore(const ModuleForest& forest) const;
   void TakeIn(ModuleForest forest, const TargetRules& rules, Programs& programs);
+  void Warn(Snapshot& snapshot) const;
   std::vector<NearMissText> WhyNone(const ModuleTarget& target) const;
 
   const TargetProcess& process_;

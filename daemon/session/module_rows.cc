@@ -14,6 +14,21 @@ std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const 
                       by_type ? "type" : "path", "; sbumpctl modules lists them")}};
 }
 
+void ModulePart::Warn(Snapshot& snapshot) const {
+  snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
+  if (collector_ != nullptr && collector_->switched_within_calls()) {
+    snapshot.warnings.push_back(
+        StrCat("pid ", process_.pid(),
+               ": its greenlets switch within calls of modules: which call is within which is told "
+               "by their paths, and self_ns and graphs are not to be relied on"));
+  }
+  if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
+  const std::vector<std::string>& unseen = probes_.operators().warnings();
+  snapshot.warnings.insert(snapshot.warnings.end(), unseen.begin(), unseen.end());
+  snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
+                           forest_.warnings.end());
+}
+
 void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot& snapshot) const {
   const size_t first = snapshot.patterns.size();
   std::vector<OvershootHistogram> overshoot(list_->targets.size());
@@ -47,27 +62,17 @@ void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot
     counters.status = StatusOf(counters.rows, counters.calls);
     if (counters.rows == 0 && gone[i]) {
       counters.status = PatternStatus::kGone;
-      snapshot.warnings.push_back(StrCat("pid ", process_.pid(), ": what ", counters.pattern,
-                                         " matched is gone, or has another path by now (",
-                                         "sbumpctl modules lists them): it slows nothing"));
+      snapshot.warnings.push_back(
+          StrCat("pid ", process_.pid(), ": what ", counters.pattern,
+                 " matched is gone, or has another path by now: nothing is slowed for it; see "
+                 "sbumpctl modules"));
     } else if (counters.rows == 0) {
       counters.near_misses = WhyNone(list_->targets[i]);
     }
     counters.total.overshoot = overshoot[i].Percentiles();
     counters.overshoot = std::make_shared<const OvershootHistogram>(overshoot[i]);
   }
-  snapshot.warnings.insert(snapshot.warnings.end(), warnings_.begin(), warnings_.end());
-  if (collector_ != nullptr && collector_->switched_within_calls()) {
-    snapshot.warnings.push_back(
-        StrCat("pid ", process_.pid(),
-               ": its greenlets switch within calls of modules: which call is within which is told "
-               "by their paths, and self_ns and graphs are not to be relied on"));
-  }
-  if (!late_warning_.empty()) snapshot.warnings.push_back(late_warning_);
-  const std::vector<std::string>& unseen = probes_.operators().warnings();
-  snapshot.warnings.insert(snapshot.warnings.end(), unseen.begin(), unseen.end());
-  snapshot.warnings.insert(snapshot.warnings.end(), forest_.warnings.begin(),
-                           forest_.warnings.end());
+  Warn(snapshot);
 }
 
 }  // namespace sbump

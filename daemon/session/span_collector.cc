@@ -184,7 +184,7 @@ void SpanCollector::OnEvent(const sb_span_event& event) {
   const auto module = current_->find(event.object);
   if (module == current_->end()) return;
   assembler_.Begin(event, module->second, lacks_tensors);
-  switched_within_calls_ = assembler_.switched_within_calls();
+  if (assembler_.switched_within_calls()) switched_within_calls_ = true;
 }
 
 // What it is from now on: of the call that met it first its tensors are missing.

@@ -115,7 +115,6 @@ std::vector<RemoteAddr> RootsOf(const std::vector<ModuleTree>& trees) {
 
 ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query) {
   query.roots = RootsOf(trees);
-  query.named_roots = query.roots;
   for (const ModuleTree& tree : trees) {
     for (const Module& module : tree.modules)
       if (tree.of_callables) query.known_callables.push_back(module.object);
