@@ -93,6 +93,17 @@ TEST(Graph, ATableForPeopleAndAFileForGraphviz) {
   EXPECT_THAT(result.out, HasSubstr("digraph"));
 }
 
+TEST(Graph, WhatIsNotDrawnIsRefused) {
+  FakeControl daemon(ModelThatRuns(1));
+  ChildResult result = Ask(daemon, {"graph", "4242", "-o", "model.svg"});
+  EXPECT_EQ(result.exit_code, kBadArguments);
+  EXPECT_THAT(result.err, HasSubstr("dot -Tsvg"));
+  result = Ask(daemon, {"graph", "4242", "-f", "dot", "--scope-style", "dmx"});
+  EXPECT_EQ(result.exit_code, kBadArguments);
+  EXPECT_THAT(result.err, HasSubstr("--scope-style"));
+  EXPECT_TRUE(daemon.requests().attach.empty());
+}
+
 TEST(Graph, ASessionThatEndedEarlier) {
   Script script = ModelThatRuns(2);
   script.attach.wait_for_detach = false;
