@@ -49,8 +49,7 @@ class Image:
 
     def add_launched_python(self, launcher, root):
         """One in a root of its own (tests/lib/debian_roots.sh), of which only `usr` is wanted. Returns as add_python."""
-        for program in ("bash", "mount", "mkdir"):
-            self.add_program("/usr/bin/" + program)
+        self.add_program("/usr/bin/mount")
         self.add_file(launcher)
         usr = os.path.join(root, "usr")
         shutil.copytree(usr, str(self.root) + usr, ignore=shutil.ignore_patterns(*LEFT_OUT, "share", "include"), symlinks=True)
@@ -58,6 +57,14 @@ class Image:
             if link.is_symlink():
                 (self.root / str(link).lstrip("/")).symlink_to(os.readlink(link))
         return launcher
+
+    def add_binds(self, root):
+        """What a launcher binds there: the directories of this machine, as put_launcher() of tests/lib/debian_roots.sh has it."""
+        own = ("etc", "usr", "var")
+        names = [entry.name for entry in self.root.iterdir()
+                 if entry.is_dir() and not entry.is_symlink() and entry.name not in own]
+        (self.root / (root + ".fstab").lstrip("/")).write_text(
+            "".join("/%s %s/%s none rbind,nofail,X-mount.mkdir\n" % (name, root, name) for name in names))
 
     def add_python(self, path):
         """Returns the path that it has there too."""
@@ -98,5 +105,8 @@ def build(path, work, sbumpd, sbumpctl, pythons):
         image.add_program("/usr/bin/" + program)
     paths = [image.add_launched_python(python, root) if root else image.add_python(python) for python, root in pythons]
     image.add_tests()
+    for _, root in pythons:
+        if root:
+            image.add_binds(root)
     (image.root / "sbump/pythons").write_text(":".join(paths))
     image.write(path)

@@ -43,21 +43,25 @@ runs() {
     compgen -G "$2/usr/lib/*/libpython$1.so.1.0" >/dev/null
 }
 
-# put_launcher VERSION DIR FILE. SBUMP_TEST_ROOT tells the tests where the interpreter's files are.
+# put_launcher VERSION DIR FILE. SBUMP_TEST_ROOT tells the tests where the interpreter's files are. The directories
+# that the machine has now are bound there, those that can be, by one program: one for each took seven times as long as
+# Python's own start. (Upper case: of x-mount.mkdir mount keeps a record for each start. By their paths: the shell of
+# tests/kernels is busybox, which has a mount and an unshare of its own.)
 put_launcher() {
-  cat >"$3" <<LAUNCHER
-#!/bin/bash
-export SBUMP_TEST_ROOT=$2 ${with_torch:+LD_LIBRARY_PATH=$LIBRARIES}
-exec unshare --mount --propagation private /bin/bash -c '
+  local version=$1 root=$2 file=$3 dir new=.new.$BASHPID
   for dir in /*; do
-    case \$dir in /bin | /etc | /lib* | /sbin | /usr | /var) continue ;; esac
-    [[ -d \$dir && ! -L \$dir ]] || continue
-    mkdir -p "\$SBUMP_TEST_ROOT\$dir"
-    mount --rbind "\$dir" "\$SBUMP_TEST_ROOT\$dir"
-  done
-  exec unshare --root="\$SBUMP_TEST_ROOT" --wd="\$PWD" /usr/bin/python$1 "\$@"' python$1 "\$@"
+    case $dir in /bin | /etc | /lib* | /sbin | /usr | /var | *[[:space:]]*) continue ;; esac
+    [[ -d $dir && ! -L $dir ]] || continue
+    printf '%s %s none rbind,nofail,X-mount.mkdir\n' "$dir" "${root// /\\040}$dir" || return
+  done >"$root.fstab$new" || return
+  cat >"$file$new" <<LAUNCHER || return
+#!/bin/sh
+export SBUMP_TEST_ROOT=$(printf %q "$root") ${with_torch:+LD_LIBRARY_PATH=$LIBRARIES}
+exec /usr/bin/unshare --mount --propagation private /bin/sh -c '
+  /usr/bin/mount --all --fstab "\$SBUMP_TEST_ROOT.fstab"
+  exec /usr/bin/unshare --root="\$SBUMP_TEST_ROOT" --wd="\$PWD" /usr/bin/python$version "\$@"' python$version "\$@"
 LAUNCHER
-  chmod 755 "$3"
+  chmod 755 "$file$new" && mv "$root.fstab$new" "$root.fstab" && mv "$file$new" "$file"
 }
 
 # provide VERSION SUITE...: prints the launcher's path, or fails with the reason on standard error.
@@ -72,8 +76,8 @@ provide() {
       rm -rf "$dir" "$dir.python$version"
       make_root "$version" "$suite" "$dir" >"$log" 2>&1 || { rm -rf "$dir" && continue; }
       runs "$version" "$dir" || continue
-      put_launcher "$version" "$dir" "$dir.python$version"
     fi
+    put_launcher "$version" "$dir" "$dir.python$version" || return
     echo "$dir.python$version"
     return
   done
