@@ -26,21 +26,35 @@ def changed_addresses(pid):
     return [address for _, _, _, address in _changed_bytes(pid)]
 
 
+# Kept from one look to the next: of new ones each 4 KB would cost a page fault, more than all the rest. One thread looks.
+_EXPECTED, _FOUND = bytearray(), bytearray()
+
+
+def _fill(buffer, file, offset, size):
+    """From `offset` on; returns how many bytes there were."""
+    buffer.extend(bytes(max(0, size - len(buffer))))
+    file.seek(offset)
+    filled = 0
+    while filled < size:
+        count = file.readinto(memoryview(buffer)[filled:size])
+        if not count:
+            break
+        filled += count
+    return filled
+
+
 def _changed_bytes(pid):
     changed = []
     with open("/proc/%d/mem" % pid, "rb", 0) as memory:
         for name, begin, size, offset, path in _mapped_text(pid):
             # map_files opens what is mapped, whatever the path leads to by now.
-            with open("/proc/%d/map_files/%s" % (pid, name), "rb") as file:
-                file.seek(offset)
-                expected = file.read(size)
-            memory.seek(begin)
-            found = memory.read(len(expected))
+            with open("/proc/%d/map_files/%s" % (pid, name), "rb", 0) as file:
+                known = _fill(_EXPECTED, file, offset, size)
+            found = _fill(_FOUND, memory, begin, known)
             # A few of millions: in which pages they are is quickly told.
-            pages = [page for page in range(0, len(found), PAGE)
-                     if found[page:page + PAGE] != expected[page:page + PAGE]]
-            changed += [(path, offset + i, found[i], begin + i) for page in pages
-                        for i in range(page, min(page + PAGE, len(found))) if found[i] != expected[i]]
+            pages = [slice(page, min(page + PAGE, found)) for page in range(0, found, PAGE)]
+            changed += [(path, offset + i, _FOUND[i], begin + i) for page in pages if _FOUND[page] != _EXPECTED[page]
+                        for i in range(page.start, page.stop) if _FOUND[i] != _EXPECTED[i]]
     return changed
 
 
