@@ -89,11 +89,15 @@ absl::StatusOr<ElfImage> ElfImage::Load(int fd, uint64_t file_bytes,
 
 absl::Status ElfImage::Read(int fd, bool all, const std::string& name) {
   std::shared_ptr<LargeFile> file;
+  memory_ = AnonymousMemory(
+      FileBytesOf(segments_, !all) + segments_.size() * AnonymousMemory::kBytesAPiece,
+      /*huge=*/true);
   for (const ElfSegment& s : segments_) {
     Bytes& bytes = bytes_.emplace_back();
     if (all || s.executable) {
-      bytes.whole.resize(s.file_size);
-      SB_RETURN_IF_ERROR(ReadRange(fd, s.file_offset, bytes.whole, name));
+      const std::span<std::byte> whole = memory_.Take(s.file_size);
+      SB_RETURN_IF_ERROR(ReadRange(fd, s.file_offset, whole, name));
+      bytes.whole = whole;
     } else if (s.file_size != 0) {
       if (file == nullptr) file = std::make_shared<LargeFile>(Fd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
       if (!file->fd.valid()) return ErrnoStatus(errno, absl::StrCat(name, ": dup"));
@@ -119,7 +123,7 @@ std::span<const std::byte> ElfImage::BytesFrom(uint64_t vaddr, uint64_t max_size
   const uint64_t count = std::min(max_size, segment.file_size - skip);
   const Bytes& bytes = bytes_[*index];
   if (bytes.large != nullptr) return bytes.large->Bytes(skip, count);
-  return std::span(bytes.whole).subspan(skip, count);
+  return bytes.whole.subspan(skip, count);
 }
 
 bool ElfImage::was_unreadable() const {

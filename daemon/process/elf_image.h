@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/base/status.h"
+#include "daemon/process/anonymous_memory.h"
 #include "daemon/process/elf_file.h"
 #include "daemon/process/large_segment.h"
 
@@ -43,7 +44,7 @@ class ElfImage {
 
  private:
   struct Bytes {
-    std::vector<std::byte> whole;
+    std::span<const std::byte> whole;     // of memory_
     std::unique_ptr<LargeSegment> large;  // or these
   };
 
@@ -53,7 +54,8 @@ class ElfImage {
   std::optional<size_t> FindFileBacked(uint64_t vaddr) const;
 
   std::vector<ElfSegment> segments_;  // ascending, not overlapping
-  std::vector<Bytes> bytes_;          // by segment
+  AnonymousMemory memory_;
+  std::vector<Bytes> bytes_;  // by segment
 };
 
 }  // namespace sbump
