@@ -29,17 +29,30 @@ absl::Status NotSeen(std::string_view root, absl::string_view why) {
 
 // ---- Finding ----
 
-absl::StatusOr<ModuleProbes::Probe> ModuleProbes::ProbeAt(const Interpreter& interpreter,
-                                                          const ModuleQuery& query,
-                                                          uint64_t vaddr) const {
-  SB_ASSIGN_OR_RETURN(const uint64_t file_offset, interpreter.file->elf->FileOffset(vaddr));
-  SB_ASSIGN_OR_RETURN(const NativePattern pattern, PatternOf(interpreter.path, file_offset));
-  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, {&pattern, 1}));
-  if (found.targets.size() == 1) return Probe{.target = std::move(found.targets.front())};
-  const absl::Status& refused = found.answers.front().refused;
+// All at once: the file is read once.
+absl::StatusOr<std::vector<ModuleProbes::Probe>> ModuleProbes::ProbesAt(
+    const Interpreter& interpreter, const ModuleQuery& query,
+    std::span<const uint64_t> vaddrs) const {
+  std::vector<NativePattern> patterns;
+  for (const uint64_t vaddr : vaddrs) {
+    SB_ASSIGN_OR_RETURN(const uint64_t file_offset, interpreter.file->elf->FileOffset(vaddr));
+    SB_ASSIGN_OR_RETURN(NativePattern pattern, PatternOf(interpreter.path, file_offset));
+    patterns.push_back(std::move(pattern));
+  }
+  SB_ASSIGN_OR_RETURN(NativeResolution found, ResolveNative(process_, memory_, patterns));
+  std::vector<Probe> probes(vaddrs.size());
+  for (NativeTarget& target : found.targets) {
+    const size_t i = target.patterns.front();
+    probes[i].target = std::move(target);
+  }
+  const auto missing =
+      std::ranges::find_if(probes, [](const Probe& probe) { return probe.target.text.empty(); });
+  if (missing == probes.end() && found.targets.size() == probes.size()) return probes;
+  const size_t which = missing == probes.end() ? 0 : static_cast<size_t>(missing - probes.begin());
+  const absl::Status& refused = found.answers[which].refused;
   return NotSeen(
       query.root_type,
-      StrCat("no probe can be placed at ", pattern.text, " (",
+      StrCat("no probe can be placed at ", patterns[which].text, " (",
              refused.ok() ? "it is not where the process has it" : refused.message(), ")"));
 }
 
@@ -48,7 +61,6 @@ absl::StatusOr<ModuleProbes::Probe> ModuleProbes::ProbeAt(const Interpreter& int
 absl::StatusOr<std::vector<ModuleProbes::Probe>> ModuleProbes::FindAll(
     const Interpreter& interpreter, const ModuleQuery& query, uint64_t vaddr) {
   const ElfFile& elf = *interpreter.file->elf;
-  std::vector<Probe> probes;
   CallSites sites;
   if (spec_.spans) {
     absl::StatusOr<CallSites> found = FindCallSites(elf, vaddr);
@@ -58,14 +70,14 @@ absl::StatusOr<std::vector<ModuleProbes::Probe>> ModuleProbes::FindAll(
   } else {
     SB_ASSIGN_OR_RETURN(sites.begin, FindArgumentSite(elf, vaddr));
   }
-  for (const ReturnSite& end : sites.ends) {
-    SB_ASSIGN_OR_RETURN(Probe probe, ProbeAt(interpreter, query, end.vaddr));
-    probe.end = {.stack_bytes = static_cast<uint32_t>(end.stack_bytes),
-                 .result = static_cast<uint32_t>(end.result)};
-    probes.push_back(std::move(probe));
+  std::vector<uint64_t> vaddrs;
+  for (const ReturnSite& end : sites.ends) vaddrs.push_back(end.vaddr);
+  vaddrs.push_back(sites.begin);
+  SB_ASSIGN_OR_RETURN(std::vector<Probe> probes, ProbesAt(interpreter, query, vaddrs));
+  for (size_t i = 0; i < sites.ends.size(); ++i) {
+    probes[i].end = {.stack_bytes = static_cast<uint32_t>(sites.ends[i].stack_bytes),
+                     .result = static_cast<uint32_t>(sites.ends[i].result)};
   }
-  SB_ASSIGN_OR_RETURN(Probe begin, ProbeAt(interpreter, query, sites.begin));
-  probes.push_back(std::move(begin));
   return probes;
 }
 

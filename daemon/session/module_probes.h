@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,9 @@ class ModuleProbes {
     NativeTarget target;
     std::optional<sb_span_site> end;  // calls end here; else they begin
   };
-  absl::StatusOr<Probe> ProbeAt(const Interpreter& interpreter, const ModuleQuery& query,
-                                uint64_t vaddr) const;
+  absl::StatusOr<std::vector<Probe>> ProbesAt(const Interpreter& interpreter,
+                                              const ModuleQuery& query,
+                                              std::span<const uint64_t> vaddrs) const;
   absl::StatusOr<std::vector<Probe>> FindAll(const Interpreter& interpreter,
                                              const ModuleQuery& query, uint64_t vaddr);
   ProgramKind ProgramOf(const Probe& probe, const Programs& programs) const;
