@@ -26,8 +26,10 @@ class SpanWriter {
 // One JSON object a line: path, type, qualified_type, pid, thread_id, depth, begin_ns, end_ns,
 // delay_ns, self_ns, raised, partial, inputs[][], keywords{NAME: [][]}, outputs[][].
 std::unique_ptr<SpanWriter> SpanLines(OutputFile* file);
-// The JSON that chrome://tracing and Perfetto open ("Trace Event Format", Google): a complete event
-// for each span, one for each delay. Times in microseconds of CLOCK_MONOTONIC.
+// The JSON that chrome://tracing, Chrome's DevTools and Perfetto open ("Trace Event Format",
+// Google): a complete event for each span, one for each delay, and the name of each track that is
+// no thread's own: calls of a thread that are only partly within each other are on several. Times
+// in microseconds of CLOCK_MONOTONIC.
 std::unique_ptr<SpanWriter> ChromeTrace(OutputFile* file);
 // A line for each stack of paths, with the nanoseconds that it took by itself: what flamegraph.pl
 // and speedscope read. Written at the end.

@@ -19,7 +19,7 @@ def level(event, events):
 
 def main(source, picture):
     with open(source, encoding="utf-8") as file:
-        spans = [event for event in json.load(file)["traceEvents"] if event["cat"] != "delay"]
+        spans = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X" and event["cat"] != "delay"]
     forwards = sorted((event for event in spans if event["name"] == spans[0]["name"]), key=lambda event: event["dur"])
     first = forwards[len(forwards) // 2]
     end = first["ts"] + first["dur"]

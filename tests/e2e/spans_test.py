@@ -5,7 +5,7 @@ import re
 import signal
 import time
 
-from harness import traces
+from harness import chrome_trace, traces
 from harness.case import each_interpreter, each_mechanism, each_with_greenlet, main
 from harness.models import MS, Q_PROJ
 from harness.spans import SPANS_OF_FORWARD, SpansCase
@@ -123,6 +123,20 @@ class GreenletsTest(SpansCase):
         self.assertEqual([span["depth"] for span in told if span["path"] == "top"], [0] * 5)
         self.assertIn("greenlets switch within calls", spans.child.errors)
         self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    @each_with_greenlet
+    def test_viewers_see_all_of_them(self, python):
+        chrome_trace.need_reader(self)
+        target = self.model(python)
+        target.ask("make_switches")
+        depths = [0, 4, 8]
+        text = self.text_of(target, lambda: target.ask("switch_in_forwards", depths, self.FORWARDS), form="chrome")
+        told = [event["name"] for event in json.loads(text)["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(len(told), len(depths) * self.FORWARDS * (SPANS_OF_FORWARD + 3))
+        threads = chrome_trace.threads_of(self, text)
+        self.assertGreaterEqual(len(threads), len(depths))
+        self.assertEqual(sorted(call["name"] for thread in threads for call in thread["calls"]), sorted(told))
         self.assert_ends_well(target)
 
     def try_with(self, python, depths):
@@ -295,6 +309,27 @@ class ExportTest(SpansCase):
             self.assertGreater(event["dur"], 0)
         self.assertEqual(spans[0]["args"]["inputs"], [[2, 5]])
         self.assertEqual(trace["otherData"], {"clock": "CLOCK_MONOTONIC", "lost_calls": 0})
+        self.assert_ends_well(target)
+
+    def test_chrome_as_its_devtools_see_it(self):
+        chrome_trace.need_reader(self)
+        target = self.odd_model()
+        text = self.text_of(target, lambda: target.ask("forwards", "main", 3), "--delay", "10us", form="chrome")
+        spans = [event for event in json.loads(text)["traceEvents"] if event["cat"] != "delay"]
+        [thread] = chrome_trace.threads_of(self, text)
+        self.assertEqual((thread["pid"], thread["tid"]), (target.pid, target.pid))
+        calls = [dict(call, parent=thread["calls"][call["parent"]]["name"] if call["parent"] is not None else None)
+                 for call in thread["calls"]]
+        # In the order of their begins, each within the module that called it, and its delay before it.
+        self.assertEqual([call["name"] for call in calls],
+                         [name for span in sorted(spans, key=lambda span: span["ts"])
+                          for name in ("delay of " + span["name"], span["name"])])
+        for delay, call in zip(calls[::2], calls[1::2]):
+            self.assertEqual(delay["parent"], call["parent"])
+            self.assertLessEqual(delay["begin_us"] + delay["dur_us"], call["begin_us"] + 0.001)
+            if call["name"] != "top":
+                self.assertTrue(call["name"].startswith(call["parent"] + "."), call)
+        self.assertEqual(sum(call["parent"] is None for call in calls), 2 * 3)
         self.assert_ends_well(target)
 
     def test_folded(self):

@@ -5,15 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "client/text_table.h"
 
 namespace sbump {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 using testing::StartsWith;
 
 void AddTensor(v1::SpanTensor* tensor, std::vector<int64_t> dims, const std::string& keyword = "") {
@@ -45,6 +50,13 @@ SpanNode Tree() {
   inner.span.set_delay_ns(40);
   outer.children.push_back(inner);
   return outer;
+}
+
+std::vector<double> NumbersBehind(std::string_view key, const std::string& text) {
+  std::vector<double> numbers;
+  for (size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1))
+    numbers.push_back(std::strtod(text.c_str() + at + key.size(), nullptr));
+  return numbers;
 }
 
 class SpanWriterTest : public testing::Test {
@@ -88,6 +100,91 @@ TEST_F(SpanWriterTest, ChromeHasAnEventForEachSpanAndDelay) {
   EXPECT_THAT(text, HasSubstr(R"("name":"delay of top.fc","cat":"delay","ph":"X")"));
   EXPECT_THAT(text, HasSubstr(R"("inputs":[[2,5]],"outputs":[[2,8]])"));
   EXPECT_THAT(text, HasSubstr(R"("lost_calls":3)"));
+}
+
+// As a reader adds them: Chrome's DevTools leave out a call that begins before its delay has ended.
+TEST_F(SpanWriterTest, DelaysEndInChromeWhereCallsBegin) {
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const uint64_t begin_ns = 49'945'643'778'364 + 7919 * i, delay_ns = 10'001 + 31 * i;
+    tree = Node("top", 0, begin_ns, begin_ns + 900);
+    tree.span.set_delay_ns(delay_ns);
+    const std::string text = TextOf(ChromeTrace);
+    const std::vector<double> begins = NumbersBehind("\"ts\":", text);
+    const std::vector<double> times = NumbersBehind("\"dur\":", text);
+    ASSERT_THAT(begins, SizeIs(2)) << text;
+    EXPECT_EQ(begins[0] + times[0], begins[1]) << text;
+    EXPECT_NEAR(times[0], static_cast<double>(delay_ns) / 1000, 1e-4);
+    EXPECT_NEAR(times[1], 0.9, 1e-4);
+  }
+}
+
+// The ids of the tracks of all events in a trace of these trees.
+std::vector<double> TracksOf(const std::string& path, const std::vector<SpanNode>& trees) {
+  auto file = OutputFile::Open(path);
+  EXPECT_TRUE(file.ok());
+  const std::unique_ptr<SpanWriter> writer = ChromeTrace(&*file);
+  for (const SpanNode& tree : trees) writer->Write(tree);
+  writer->Finish(0);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return NumbersBehind("\"tid\":", text.str());
+}
+
+SpanNode Delayed(SpanNode node, uint64_t delay_ns) {
+  node.span.set_delay_ns(delay_ns);
+  return node;
+}
+
+// Viewers take no slices that are partly within each other.
+TEST_F(SpanWriterTest, CallsThatOverlapHaveTracksOfTheirOwnInChrome) {
+  SpanNode nested = Node("top", 0, 150, 200);
+  nested.children = {Node("top.fc", 1, 160, 170), Node("top.out", 1, 165, 199)};
+  nested.children[1].children = {Node("top.out.fc", 2, 169, 170)};
+  SpanNode other = Node("top", 0, 110, 510);
+  other.span.set_thread_id(7);
+  constexpr double kSecond = 6 + (1 << 22), kThird = 6 + (2 << 22), kFourth = 6 + (3 << 22);
+  EXPECT_THAT(TracksOf(path, {Node("top", 0, 100, 140), nested, Node("top", 0, 180, 300),
+                              Node("top", 0, 190, 310), Node("top", 0, 200, 400),
+                              Delayed(Node("top", 0, 420, 500), 30),  // before the last one ended
+                              other}),
+              ElementsAre(6, 6, 6, kSecond, kSecond, kSecond, kThird, kThird, kFourth, kFourth, 6,
+                          kSecond, kSecond, 7));
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(R"({"name":"thread_name","ph":"M","pid":5,"tid":4194310,)"
+                                    R"("args":{"name":"thread 6, overlapping 1"}})"));
+}
+
+// As SpanTrees tells what was called within a very long call.
+TEST_F(SpanWriterTest, ACallAfterWhatIsWithinItIsOnTheSameTrackInChrome) {
+  SpanNode around = Node("top", 0, 200, 400);
+  around.children = {Node("top.out", 1, 350, 390)};
+  EXPECT_THAT(TracksOf(path, {Node("top", 0, 100, 150), Node("top.a", 1, 210, 250),
+                              Node("top.b", 1, 260, 300), around, Node("top", 0, 400, 500)}),
+              ElementsAre(6, 6, 6, 6, 6, 6));
+}
+
+TEST_F(SpanWriterTest, ACallAroundSomeOfAnotherIsOnAnotherTrackInChrome) {
+  constexpr double kSecond = 6 + (1 << 22);
+  EXPECT_THAT(TracksOf(path, {Node("top", 0, 100, 150), Node("top", 0, 200, 300),
+                              Node("top", 0, 140, 400)}),
+              ElementsAre(6, 6, kSecond, kSecond));
+  EXPECT_THAT(TracksOf(path, {Node("top", 0, 100, 150), Node("top", 0, 200, 300),
+                              Node("top", 0, 160, 250)}),
+              ElementsAre(6, 6, kSecond, kSecond));
+}
+
+TEST_F(SpanWriterTest, ADelayThatIsLongerThanTheMachineIsUpEndsNoTrack) {
+  EXPECT_THAT(TracksOf(path, {Delayed(Node("top", 0, 100, 150), 5000), Node("top", 0, 200, 300)}),
+              ElementsAre(6, 6, 6));
+}
+
+TEST_F(SpanWriterTest, ThereAreNoMoreThan512TracksOfAThreadInChrome) {
+  std::vector<SpanNode> trees;
+  for (uint64_t i = 0; i < 600; ++i) trees.push_back(Node("top", 0, 1000 + i, 2000 + i));
+  const std::vector<double> tracks = TracksOf(path, trees);
+  EXPECT_EQ(*std::ranges::max_element(tracks), 6.0 + 511.0 * (1 << 22));
+  EXPECT_THAT(tracks, SizeIs(600 + 511));
 }
 
 TEST_F(SpanWriterTest, AnEmptyTraceIsATrace) {
