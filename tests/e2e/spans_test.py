@@ -6,15 +6,11 @@ import signal
 import time
 
 from harness import chrome_trace, traces
-from harness.case import each_interpreter, each_mechanism, each_with_greenlet, main
+from harness.case import each_interpreter, each_mechanism, each_with_greenlet, each_with_torch_and_greenlet, main
 from harness.models import MS, Q_PROJ
 from harness.spans import SPANS_OF_FORWARD, SpansCase
 
 BAD_ARGUMENTS, UNSUPPORTED = 2, 5
-
-
-def within(inner, outer):
-    return outer["begin_ns"] <= inner["begin_ns"] and inner["end_ns"] <= outer["end_ns"]
 
 
 class EqualityTest(SpansCase):
@@ -48,31 +44,9 @@ class NestingTest(SpansCase):
         self.assertEqual({span["thread_id"] for span in spans}, {target.pid})
         self.assert_ends_well(target)
 
-    def check_forward(self, spans):
-        """Parents come before their children."""
-        open_spans = []
-        for span in spans:
-            del open_spans[span["depth"]:]
-            self.assertEqual(len(open_spans), span["depth"])
-            if open_spans:
-                self.assertTrue(within(span, open_spans[-1]), (span, open_spans[-1]))
-                self.assertTrue(span["path"].startswith(open_spans[-1]["path"] + "."))
-            self.assertLessEqual(span["self_ns"], span["end_ns"] - span["begin_ns"])
-            open_spans.append(span)
-        self.assertEqual([span["path"] for span in spans if span["depth"] == 0], ["top"])
-        self.assertEqual(sum(span["self_ns"] for span in spans), spans[0]["end_ns"] - spans[0]["begin_ns"])
-
     def test_threads(self):
         target = self.odd_model()
-        spans = self.spans_of(target, lambda: target.ask("forward_in_threads", 4, 20))
-        self.assertEqual(len(spans), 80 * SPANS_OF_FORWARD)
-        by_thread = {}
-        for span in spans:
-            by_thread.setdefault(span["thread_id"], []).append(span)
-        self.assertEqual(len(by_thread), 4)
-        for of_one in by_thread.values():
-            for first in range(0, len(of_one), SPANS_OF_FORWARD):
-                self.check_forward(of_one[first:first + SPANS_OF_FORWARD])
+        self.check_threads(target)
         self.assert_ends_well(target)
 
     def test_very_deep(self):
@@ -102,6 +76,10 @@ class GreenletsTest(SpansCase):
     @each_with_greenlet
     def test_at_the_same_place(self, python):
         self.try_with(python, [2] * 8)
+
+    @each_with_torch_and_greenlet
+    def test_of_the_real_torch(self, python):
+        self.try_with(python, [0, 2, 2, 5], "torch")
 
     @each_with_greenlet
     def test_that_are_within_calls_already(self, python):
@@ -139,8 +117,8 @@ class GreenletsTest(SpansCase):
         self.assertEqual(sorted(call["name"] for thread in threads for call in thread["calls"]), sorted(told))
         self.assert_ends_well(target)
 
-    def try_with(self, python, depths):
-        target = self.model(python)
+    def try_with(self, python, depths, kind="2.13"):
+        target = self.model(python, kind)
         target.ask("make_switches")
         spans = self.switch(target, depths)
         self.assertEqual(len(spans), len(depths) * self.FORWARDS * (SPANS_OF_FORWARD + 3))

@@ -1,5 +1,6 @@
 """Debian's PyTorch. The stub's tests (modules_test, module_delay_test) are the wide ones; these are on the real thing."""
 from harness.case import each_with_torch, main
+from harness.models import rows
 from harness.spans import SPANS_OF_FORWARD, SpansCase
 
 
@@ -55,6 +56,27 @@ class RealTorchTest(SpansCase):
         spans = self.start_spans(target)
         self.assertEqual(target.ask("train", 7, 20), alone)
         self.assertEqual(spans.stop().count('"path":"top",'), 20)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_threads(self, python):
+        target = self.odd_model(python, "torch")
+        self.check_threads(target)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_two_models(self, python):
+        """Of one size: which is the first goes by their addresses."""
+        target = self.model(python, "torch")
+        target.ask("make", "other")
+        q_projs = [prefix + ".layers.1.attn.q_proj" for prefix in ("top", "top#2")]
+        session = self.attach(target, "--module", q_projs[0], "--module", q_projs[1] + " @delay=2ms")
+        for name, count in [("main", 30), ("other", 40)]:
+            target.ask("forwards", name, count)
+        last = self.finish(session, target)
+        found = rows(last)
+        self.assertIn([found[path]["calls"] for path in q_projs], ([30, 40], [40, 30]))
+        self.assertEqual([found[path]["delayed_calls"] for path in q_projs], [0, found[q_projs[1]]["calls"]])
         self.assert_ends_well(target)
 
     @each_with_torch

@@ -41,6 +41,11 @@ def each_with_greenlet(method):
     return method
 
 
+def each_with_torch_and_greenlet(method):
+    method.pythons = lambda: [python for python in interpreters.with_torch() if python in interpreters.with_greenlet()]
+    return method
+
+
 def each_free_threaded(method):
     method.pythons = lambda: [python for python in interpreters.supported() if python.free_threaded]
     return method

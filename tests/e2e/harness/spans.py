@@ -56,3 +56,33 @@ class SpansCase(ModelCase):
 
     def spans_of(self, *arguments, **options):
         return [json.loads(line) for line in self.text_of(*arguments, **options).splitlines()]
+
+    def check_threads(self, target):
+        """Four that run the same model at once."""
+        spans = self.spans_of(target, lambda: target.ask("forward_in_threads", 4, 20))
+        self.assertEqual(len(spans), 80 * SPANS_OF_FORWARD)
+        by_thread = {}
+        for span in spans:
+            by_thread.setdefault(span["thread_id"], []).append(span)
+        self.assertEqual(len(by_thread), 4)
+        for of_one in by_thread.values():
+            for first in range(0, len(of_one), SPANS_OF_FORWARD):
+                self.check_forward(of_one[first:first + SPANS_OF_FORWARD])
+
+    def check_forward(self, spans):
+        """Parents come before their children."""
+        open_spans = []
+        for span in spans:
+            del open_spans[span["depth"]:]
+            self.assertEqual(len(open_spans), span["depth"])
+            if open_spans:
+                self.assertTrue(_within(span, open_spans[-1]), (span, open_spans[-1]))
+                self.assertTrue(span["path"].startswith(open_spans[-1]["path"] + "."))
+            self.assertLessEqual(span["self_ns"], span["end_ns"] - span["begin_ns"])
+            open_spans.append(span)
+        self.assertEqual([span["path"] for span in spans if span["depth"] == 0], ["top"])
+        self.assertEqual(sum(span["self_ns"] for span in spans), spans[0]["end_ns"] - spans[0]["begin_ns"])
+
+
+def _within(inner, outer):
+    return outer["begin_ns"] <= inner["begin_ns"] and inner["end_ns"] <= outer["end_ns"]

@@ -14,6 +14,6 @@ def tensor(*shape):
     return torch.zeros(*shape)
 
 
-def tokens():
+def tokens(*shape):
     import torch
-    return torch.zeros(2, 5, **({"dtype": torch.long} if hasattr(torch, "long") else {}))
+    return torch.zeros(*(shape or (2, 5)), **({"dtype": torch.long} if hasattr(torch, "long") else {}))

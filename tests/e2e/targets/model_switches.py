@@ -2,7 +2,7 @@
 import functools
 
 import torch
-from model_commands import command, models
+from model_commands import command, models, tokens
 
 waiting = []
 
@@ -45,7 +45,7 @@ def greenlets(depths, forwards):
 
     def work(number, depth):
         for _ in range(forwards):
-            deeper(depth, lambda: model(torch.zeros(1, number + 1)))
+            deeper(depth, lambda: model(tokens(1, number + 1)))
 
     return [greenlet.greenlet(functools.partial(work, *one)) for one in enumerate(depths)]
 
