@@ -109,19 +109,39 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view
   return schedule;
 }
 
+namespace {
+
+// A carriage return is written as it is else, and is read as the end of a line.
+void Write(const std::string& text, YAML::Emitter& out) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+  if (std::ranges::any_of(text, is_control)) out << YAML::DoubleQuoted;
+  out << text;
+}
+
+void WriteField(std::string_view name, const std::string& text, YAML::Emitter& out) {
+  out << YAML::Key << std::string(name) << YAML::Value;
+  Write(text, out);
+}
+
+}  // namespace
+
 std::string TextOf(const Schedule& schedule) {
   YAML::Emitter out;
-  out << YAML::BeginMap << YAML::Key << "version" << YAML::Value << std::string(kVersion);
-  if (!schedule.root.empty()) out << YAML::Key << "root" << YAML::Value << schedule.root;
-  if (schedule.prefix) out << YAML::Key << "prefix" << YAML::Value << *schedule.prefix;
-  if (!schedule.callables.empty())
-    out << YAML::Key << "callables" << YAML::Value << YAML::Flow << schedule.callables;
+  out << YAML::BeginMap;
+  WriteField("version", std::string(kVersion), out);
+  if (!schedule.root.empty()) WriteField("root", schedule.root, out);
+  if (schedule.prefix) WriteField("prefix", *schedule.prefix, out);
+  if (!schedule.callables.empty()) {
+    out << YAML::Key << "callables" << YAML::Value << YAML::Flow << YAML::BeginSeq;
+    for (const std::string& callable : schedule.callables) Write(callable, out);
+    out << YAML::EndSeq;
+  }
   out << YAML::Key << "schedule" << YAML::Value << YAML::BeginSeq;
   for (const ScheduleEntry& entry : schedule.entries) {
-    out << YAML::BeginMap << YAML::Key << "module" << YAML::Value << entry.pattern;
+    out << YAML::BeginMap;
+    WriteField("module", entry.pattern, out);
     for (const Primitive& primitive : Primitives()) {
-      if (const auto value = primitive.write(entry))
-        out << YAML::Key << std::string(primitive.name) << YAML::Value << *value;
+      if (const auto value = primitive.write(entry)) WriteField(primitive.name, *value, out);
     }
     out << YAML::EndMap;
   }

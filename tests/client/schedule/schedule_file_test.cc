@@ -99,6 +99,22 @@ TEST(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   EXPECT_TRUE(again->entries[3].until);
 }
 
+// Found by fuzzing.
+TEST(ScheduleFileTest, ControlCharactersAreWrittenAsTheyWereRead) {
+  const auto schedule =
+      ParseSchedule("s.yaml",
+                    "version: 1\nprefix: \"a\\rb\"\ncallables: [\"T\\r\"]\nschedule:\n"
+                    "  - {module: \"re:x\\r\\x01\\n\\t\", tag: \"\\rhot\", delay: 1ms}\n");
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  ASSERT_EQ(schedule->entries[0].pattern, "re:x\r\x01\n\t");
+  const auto again = ParseSchedule("again", TextOf(*schedule));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->entries[0].pattern, schedule->entries[0].pattern);
+  EXPECT_EQ(again->entries[0].tag, schedule->entries[0].tag);
+  EXPECT_EQ(again->prefix, "a\rb");
+  EXPECT_EQ(again->callables, schedule->callables);
+}
+
 TEST(ScheduleFileTest, Json) {
   const auto schedule = ParseSchedule(
       "s.json", R"({"version": 1, "prefix": "", "schedule": [{"module": "a", "delay": "1ms"}]})");
