@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "e2e"))
-from harness import costs, daemon as daemons, traces  # noqa: E402  (tests/e2e)
+from harness import costs, daemon as daemons, interpreters, traces  # noqa: E402  (tests/e2e)
 from harness.case import Case, each_interpreter  # noqa: E402
 from harness.family import FamilyCase  # noqa: E402
 from harness.models import Q_PROJ  # noqa: E402
@@ -57,6 +57,11 @@ def was_late(update):
 
 class Works(KernelCase, FamilyCase, SpansCase):
     ATTACH_SECONDS = ACTIVE_SECONDS
+
+    def test_all_interpreters_run(self):
+        """None is left out of the other checks because it does not start here."""
+        self.assertCountEqual([python.path for python in interpreters.supported()],
+                              os.environ["SBUMP_PYTHONS"].split(":"))
 
     def until_none_was_late(self, attempt):
         """Counts are exact where no answer was late: `attempt` returns its last update until that is so."""
