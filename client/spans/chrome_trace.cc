@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "client/spans/span_json.h"
 #include "client/spans/span_writer.h"
+#include "client/spans/tracks.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -15,88 +14,6 @@ namespace {
 
 // Exact to a hundredth of a nanosecond for 104 days of uptime.
 double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
-
-// A call, with the delay before it.
-struct Slice {
-  uint64_t begin_ns = 0;
-  uint64_t end_ns = 0;
-};
-
-Slice SliceOf(const v1::Span& span) {
-  return {span.begin_ns() - std::min(span.delay_ns(), span.begin_ns()), span.end_ns()};
-}
-
-// Calls one after the other, or within each other.
-class Track {
- public:
-  // False: it is only partly within another one, or may be.
-  bool Take(const Slice& slice) {
-    if (!open_.empty() && slice.begin_ns < open_.back().begin_ns) return TakeAround(slice);
-    size_t around = open_.size();
-    while (around > 0 && open_[around - 1].end_ns <= slice.begin_ns) --around;
-    if (around > 0 && slice.end_ns > open_[around - 1].end_ns) return false;
-    open_.resize(around);
-    open_.push_back(slice);
-    if (around == 0) Remember(slice);
-    return true;
-  }
-
- private:
-  // What SpanTrees tells of a call before the call itself (kMostPending), and some.
-  static constexpr size_t kMostRemembered = 200'000;
-
-  // The last outermost ones, all of them, are within it.
-  bool TakeAround(const Slice& slice) {
-    const auto first = std::ranges::lower_bound(outermost_, slice.begin_ns, {}, &Slice::begin_ns);
-    const bool is_after_others =
-        first == outermost_.begin() ? !has_forgotten_ : std::prev(first)->end_ns <= slice.begin_ns;
-    if (!is_after_others || outermost_.back().end_ns > slice.end_ns) return false;
-    outermost_.erase(first, outermost_.end());
-    outermost_.push_back(slice);
-    open_.insert(open_.begin(), slice);
-    return true;
-  }
-  void Remember(const Slice& slice) {
-    if (outermost_.size() == kMostRemembered) {
-      outermost_.erase(outermost_.begin(), outermost_.begin() + kMostRemembered / 2);
-      has_forgotten_ = true;
-    }
-    outermost_.push_back(slice);
-  }
-
-  std::vector<Slice> open_;       // each within the one before it; the last begin is the last one's
-  std::vector<Slice> outermost_;  // one after the other; the last is open_'s first
-  bool has_forgotten_ = false;    // some before these
-};
-
-// Viewers leave out what is only partly within another slice of its thread. Calls that overlap, as
-// where greenlets take turns, are on tracks of their own.
-class Tracks {
- public:
-  // Of the calls of one thread, which is the first. `wanted` is tried first, and taken whether it
-  // fits or not where there are kMostOfAThread.
-  size_t Take(const v1::Span& span, size_t wanted) {
-    std::vector<Track>& tracks = by_thread_[{span.pid(), span.thread_id()}];
-    const Slice slice = SliceOf(span);
-    if (wanted < tracks.size() && tracks[wanted].Take(slice)) return wanted;
-    for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].Take(slice)) return i;
-    if (tracks.size() == kMostOfAThread) return wanted;
-    tracks.emplace_back().Take(slice);
-    return tracks.size() - 1;
-  }
-
-  static uint64_t IdOf(const v1::Span& span, size_t track) {
-    return span.thread_id() + track * kThreadIds;
-  }
-
- private:
-  // PID_MAX_LIMIT of the kernel (include/linux/threads.h). Together they are 31 bits, which is what
-  // viewers take.
-  static constexpr uint64_t kThreadIds = uint64_t{1} << 22;
-  static constexpr size_t kMostOfAThread = 512;
-  std::map<std::pair<int32_t, uint32_t>, std::vector<Track>> by_thread_;
-};
 
 boost::json::object NameOf(const v1::Span& span, size_t track) {
   const std::string name = StrCat("thread ", span.thread_id(), ", overlapping ", track);
