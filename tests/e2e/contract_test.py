@@ -18,7 +18,6 @@ TARGET_FIELDS = {"pattern": str, "filename": str, "qualname": str, "first_line":
 STRATEGIES = {8: "armed: co_opcache_flag", 9: "armed: co_opcache_flag", 10: "armed: co_opcache_flag",
               11: "armed: RESUME", 12: "armed: INSTRUMENTED_RESUME", 13: "armed: INSTRUMENTED_RESUME",
               14: "armed: INSTRUMENTED_RESUME", 15: "armed: INSTRUMENTED_RESUME"}
-LIMIT, PRECONDITION = 12, 13
 
 
 class ContractTest(Case):
@@ -314,32 +313,6 @@ class ContractTest(Case):
         target.ask("call", "step", 12)
         last = session.finish()
         self.assertEqual([row["calls"] for row in last["targets"]], [12])
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
-
-    @each_interpreter
-    def test_a_stop_is_bounded_and_what_it_left_out_is_said(self, python):
-        target = self.start_target(python, "calls.py")
-        answer = target.ask("run", 50, 2)
-        target.ask("take_counts")
-        session = self.start_attach(target, "--target", "*/calls.py:*", "--max-stop", "2ms")
-        try:
-            session.wait_active()
-        except AssertionError:  # not even stopped in that time: refused
-            self.assertIn(session.child.wait(), (LIMIT, PRECONDITION), session.errors)
-            self.assertIn("stop", session.errors)
-            self.assert_nothing_left(target)
-            return self.assert_ends_well(target)
-        self.assertEqual(target.ask("run", 50, 2), answer)
-        own = target.ask("take_counts")
-        last = session.finish()
-        self.assertLess(last["times"]["longest_stop_ns"], 30_000_000)
-        calls = {row["qualname"]: row["calls"] for row in last["targets"]}
-        if calls != {**calls, **own}:
-            warnings = " ".join(sum((update["warnings"] for update in session.updates), []))
-            self.assertIn("incomplete", warnings)
-            self.assertTrue(last["inexact"])
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)

@@ -1,4 +1,4 @@
-"""Functions outside Python: of a program without any, and of libraries."""
+"""Functions outside Python: of a program without any, and of libraries. How long they take: native_dose_test.py."""
 import json
 import os
 import random
@@ -10,7 +10,7 @@ import time
 
 from harness import program, traces
 from harness.case import main
-from harness.native import NativeCase, rows
+from harness.native import ProgramCase, rows
 from harness.session import with_numbers
 
 MS = 1_000_000
@@ -18,68 +18,7 @@ LOCAL_WORK = "(anonymous namespace)::local_work(long)"
 BAD_TARGETS, UNSUPPORTED, NO_MATCH, TARGET_ENDED, LIMIT, PRECONDITION = 3, 5, 7, 8, 12, 13
 
 
-def symbols(path):
-    """Addresses by name, as nm has them."""
-    listed = subprocess.run(["/usr/bin/nm", path], check=True, stdout=subprocess.PIPE).stdout.decode()
-    return {words[2]: int(words[0], 16) for words in map(str.split, listed.splitlines()) if len(words) == 3}
-
-
-class ProgramTest(NativeCase):
-    """A process without Python."""
-
-    def setUp(self):
-        super().setUp()
-        self.library = program.build(self.scratch)
-        self.engine = self.start_program(os.path.join(self.scratch, "engine"))
-
-    def start_program(self, *command):
-        started = program.Program(*command)
-        self.addCleanup(started.kill)
-        return started
-
-    def best(self, engine, name, count):
-        """Nanoseconds of a call, as the quickest of ten times `count` calls: this machine does other things too."""
-        return min(engine.ask("call", name, count) for _ in range(10)) / count
-
-    def finish(self, session, code=0):
-        last = session.finish()
-        self.assertEqual(session.code, code, session.errors)
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(self.engine)
-        self.assertEqual(last["times"]["stops"], 0)
-        return rows(last)
-
-    def tearDown(self):
-        if self.engine.alive():
-            self.assert_ends_well(self.engine)
-        super().tearDown()
-
-    def test_the_contract_of_a_row(self):
-        session = self.attach(self.engine, "--native", self.library + ":work", "--delay", "200us")
-        ns = self.best(self.engine, "work", 30)
-        self.assertGreater(ns, 199_000)
-        self.assertLess(ns, 230_000)
-        [row] = self.finish(session).values()
-        self.assertEqual((row["filename"], row["qualname"], row["pid"]), (self.library, "work", self.engine.pid))
-        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"], row["threads_seen"]),
-                         (300, 300, 300 * 200_000, 1))
-        self.assertGreaterEqual(row["injected_delay_ns"], 300 * 199_000)
-        self.assertGreater(row["first_hit_unix_ns"], 0)
-        self.assertEqual(row["native"]["entry_vaddr"], symbols(self.library)["work"])
-        self.assertLess(self.best(self.engine, "work", 1000), 300)  # full speed again
-
-    def test_the_dose_includes_what_a_hit_costs(self):
-        """Also where that is many times more, because the instruction is single-stepped; under a hypervisor the cost of a
-        step changes by some microseconds from one moment to the next."""
-        session = self.attach(self.engine, "--native", "libc.so.6:getppid", "--delay", "150us")
-        ns = self.best(self.engine, "getppid", 50)
-        warnings = " ".join(sum((update.get("warnings", []) for update in session.updates), []))
-        self.assertRegex(warnings, r"getppid is probed at .* single-steps: each call costs [0-9]+ ns more instead of")
-        row = self.finish(session)["getppid"]
-        self.assertFalse(row["native"]["emulated"])
-        self.assertEqual(row["calls"], 500)
-        self.assertAlmostEqual(ns, 150_000, delta=15_000)
-
+class NativeTest(ProgramCase):
     def test_threads(self):
         session = self.attach(self.engine, "--native", "libengine.so:work")
         self.assertEqual(self.engine.ask("threads", "work", 5000, 4), 20_000)
@@ -95,32 +34,6 @@ class ProgramTest(NativeCase):
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in last.items()},
                          {"shop::Engine::Step(int)": (50, 0), "shop::Engine::Step(int, char const*)": (50, 0),
                           LOCAL_WORK: (40, 10)})
-
-    def test_an_indirect_function(self):
-        """Of which it depends on the processor what it is: the one that was chosen is probed."""
-        self.engine.ask("call", "chosen", 1)  # the loader asks then
-        session = self.attach(self.engine, "--native", self.library + ":chosen", "--delay", "200us")
-        self.assertGreater(self.best(self.engine, "chosen", 20), 199_000)
-        row = self.finish(session)["chosen"]
-        self.assertEqual((row["filename"], row["calls"], row["delayed_calls"]), (self.library, 200, 200))
-        self.assertEqual(row["native"]["entry_vaddr"], symbols(self.library)["choice"])
-        self.assertTrue(row["native"]["emulated"])
-        self.assertLess(self.best(self.engine, "chosen", 1000), 300)
-
-    def test_a_site_that_is_moved(self):
-        """From an entry that would be single-stepped to the branch after it: each call once, at the cheaper cost."""
-        session = self.attach(self.engine, "--native", self.library + ":compares", "--delay", "200us")
-        entry = symbols(self.library)["compares"]
-        self.assertEqual([offset for _, offset, _ in traces.changed_text(self.engine.pid)], [entry + 10])
-        ns = self.best(self.engine, "compares", 30)
-        self.assertGreater(ns, 199_000)
-        self.assertLess(ns, 230_000)
-        self.assertEqual(self.engine.ask("threads", "compares", 100, 4), 400)
-        [row] = self.finish(session).values()
-        self.assertEqual((row["calls"], row["delayed_calls"], row["threads_seen"]), (700, 700, 5))
-        native = row["native"]
-        self.assertEqual((native["entry_vaddr"], native["vaddr"], native["emulated"]), (entry, entry + 10, True))
-        self.assertLess(self.best(self.engine, "compares", 1000), 300)
 
     def test_offsets(self):
         """PATH+0xOFFSET is a place in the file, and an instruction begins there."""
@@ -232,12 +145,6 @@ class ProgramTest(NativeCase):
         last = self.finish(session)
         self.assertEqual({name: row["calls"] for name, row in last.items()}, {"work": 25})
 
-    def test_children_are_not_slowed(self):
-        session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms")
-        self.assertLess(self.engine.ask("child", "work", 1000), 500)
-        self.engine.ask("call", "work", 3)
-        self.assertEqual(self.finish(session)["work"]["calls"], 3)
-
     def test_many_at_once(self):
         """More than a few share the kernel's quicker kind of link."""
         session = self.attach(self.engine, "--native", "libc.so.6:pthread_mutex*", "--native", "libengine.so:*")
@@ -248,19 +155,6 @@ class ProgramTest(NativeCase):
         self.assertGreater(len(last["targets"]), 10)
         self.assertTrue(any("forks" in warning for warning in last["warnings"]), last["warnings"])
         self.assertLess(last["times"]["detach_ns"], 2000 * MS)
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(self.engine)
-
-    def test_start_and_duration(self):
-        session = self.start_attach(self.engine, "--native", "libengine.so:work", "--delay", "2ms", "--start", "600ms",
-                                    "--duration", "600ms", "--interval", "50ms")
-        session.wait_active()
-        self.assertLess(self.engine.ask("call", "work", 20), 40 * MS)
-        time.sleep(0.8)
-        self.assertGreater(self.engine.ask("call", "work", 20), 40 * MS)
-        last = session.wait_end()
-        self.assertEqual((session.code, last["end"]["reason"]), (0, "duration over"))
-        self.assertEqual([(row["calls"], row["delayed_calls"]) for row in last["targets"]], [(40, 20)])
         self.assert_clean_proof(last)
         self.assert_nothing_left(self.engine)
 
@@ -275,7 +169,7 @@ class ProgramTest(NativeCase):
         self.assert_clean_proof(last, verified=False)
         self.assertEqual(traces.changed_text(self.engine.pid), [])
         self.engine.kill()
-        other = self.start_program(os.path.join(self.scratch, "engine"))
+        other = self.start_engine()
         session = self.attach(other, "--native", "libengine.so:work")
         other.ask("call", "work", 7)
         session.wait_calls(7)
@@ -283,24 +177,6 @@ class ProgramTest(NativeCase):
         last = session.wait_end()
         self.assertEqual((session.code, last["end"]["reason"]), (TARGET_ENDED, "target exited"))
         self.assertEqual(rows(last)["work"]["calls"], 7)
-
-    def test_a_stopped_daemon_delays_nobody_beyond_the_ttl(self):
-        """The kernel's programs look at the time themselves. A hit's own cost is left: getppid is single-stepped."""
-        daemon = self.start_daemon()
-        session = self.attach(self.engine, "--native", "libengine.so:work", "--native", "libc.so.6:getppid",
-                              "--delay", "1ms", "--ttl", "2s", daemon=daemon)
-        names = ("work", "getppid")
-        self.assertGreater(min(self.best(self.engine, name, 5) for name in names), 0.99 * MS)
-        with daemon.standing_still():
-            time.sleep(2.1)
-            left = {name: self.best(self.engine, name, 50) for name in names}
-            print("; ".join("%s: %d ns a call" % one for one in left.items()), end=" ", file=sys.stderr)
-            self.assertLess(max(left.values()), MS / 4)
-            self.assertNotEqual(traces.changed_text(self.engine.pid), [])  # only the daemon takes the probe away
-        last = session.wait_end()
-        self.assertEqual(last["end"]["reason"], "ttl over")
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(self.engine, daemon=daemon)
 
     def test_a_killed_daemon_leaves_nothing(self):
         daemon = self.start_daemon()

@@ -24,7 +24,7 @@ ROWS = (
     ("counts equal the program's own", "counts_test", ""),
     ("threads at once, without a GIL", "free_threaded_test", ""),
     ("the same with `PYTHON_JIT=1`", "counts_test|dose_test|resumes_test", "jit|compiled"),
-    ("doses, flags, messages", "dose_test|contract_test", ""),
+    ("doses, flags, messages", "dose_test|contract_test|max_stop_test", ""),
     ("code that is made and dropped meanwhile", "births_test", ""),
     ("`--on resume`", "resumes_test", ""),
     ("`--mode sleep`", "sleep_test", ""),
