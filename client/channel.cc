@@ -144,9 +144,8 @@ class Call {
   grpc::ClientContext context_;
 };
 
-// `Stream` is what the caller sees of it.
-template <typename Stream, typename Message>
-class GrpcStream : public Stream {
+template <typename Message>
+class GrpcStream : public MessageStream<Message> {
  public:
   using Reader = std::unique_ptr<grpc::ClientReader<Message>>;
   GrpcStream(ActiveCalls* calls, const Peer& peer) : call_(calls), peer_(peer) {}
@@ -166,8 +165,6 @@ class GrpcStream : public Stream {
   bool has_answered_ = false;
   const Peer& peer_;
 };
-using GrpcUpdateStream = GrpcStream<UpdateStream, v1::SessionUpdate>;
-using GrpcSpanReader = GrpcStream<SpanReader, v1::SpanBatch>;
 
 class GrpcControlClient : public ControlClient {
  public:
@@ -177,21 +174,19 @@ class GrpcControlClient : public ControlClient {
         modules_stub_(v1::Modules::NewStub(channel)) {}
 
   std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
-    stream->SetReader(stub_->Attach(stream->context(), request));
-    return stream;
+    return Stream<v1::SessionUpdate>(*stub_, &v1::Control::Stub::Attach, request);
   }
 
   std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) override {
-    auto stream = std::make_unique<GrpcUpdateStream>(&calls_, peer_);
-    stream->SetReader(stub_->Watch(stream->context(), request));
-    return stream;
+    return Stream<v1::SessionUpdate>(*stub_, &v1::Control::Stub::Watch, request);
   }
 
   std::unique_ptr<SpanReader> WatchSpans(const v1::WatchSpansRequest& request) override {
-    auto stream = std::make_unique<GrpcSpanReader>(&calls_, peer_);
-    stream->SetReader(modules_stub_->WatchSpans(stream->context(), request));
-    return stream;
+    return Stream<v1::SpanBatch>(*modules_stub_, &v1::Modules::Stub::WatchSpans, request);
+  }
+
+  std::unique_ptr<ModulesStream> WatchModules(const v1::WatchModulesRequest& request) override {
+    return Stream<v1::ModulesUpdate>(*modules_stub_, &v1::Modules::Stub::WatchModules, request);
   }
 
   absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) override {
@@ -224,6 +219,17 @@ class GrpcControlClient : public ControlClient {
   void CancelAll() override { calls_.CancelAll(); }
 
  private:
+  template <typename Message, typename Stub, typename Request>
+  std::unique_ptr<MessageStream<Message>> Stream(
+      Stub& stub,
+      std::unique_ptr<grpc::ClientReader<Message>> (Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&),
+      const Request& request) {
+    auto stream = std::make_unique<GrpcStream<Message>>(&calls_, peer_);
+    stream->SetReader((stub.*method)(stream->context(), request));
+    return stream;
+  }
+
   // All pieces of an answer as one.
   template <typename Reply>
   absl::StatusOr<Reply> Merged(grpc::ClientReader<Reply>& reader) {

@@ -16,24 +16,23 @@
 
 namespace sbump {
 
-// A session's updates as they arrive, in pieces where the daemon cut them (update_merger.h).
-class UpdateStream {
+// What the daemon tells, message by message.
+template <typename Message>
+class MessageStream {
  public:
-  virtual ~UpdateStream() = default;
+  virtual ~MessageStream() = default;
   // Blocks until the next message. False: the stream is over, see Finish().
-  virtual bool Read(v1::SessionUpdate* update) = 0;
+  virtual bool Read(Message* message) = 0;
   // How it ended; once, after Read() was false.
   virtual absl::Status Finish() = 0;
 };
 
+// A session's updates as they arrive, in pieces where the daemon cut them (update_merger.h).
+using UpdateStream = MessageStream<v1::SessionUpdate>;
 // Spans as they come, in batches.
-class SpanReader {
- public:
-  virtual ~SpanReader() = default;
-  // As those of UpdateStream.
-  virtual bool Read(v1::SpanBatch* batch) = 0;
-  virtual absl::Status Finish() = 0;
-};
+using SpanReader = MessageStream<v1::SpanBatch>;
+// How a process's modules change, in pieces.
+using ModulesStream = MessageStream<v1::ModulesUpdate>;
 
 class ControlClient {
  public:
@@ -48,6 +47,7 @@ class ControlClient {
   virtual std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) = 0;
   virtual std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) = 0;
   virtual std::unique_ptr<SpanReader> WatchSpans(const v1::WatchSpansRequest& request) = 0;
+  virtual std::unique_ptr<ModulesStream> WatchModules(const v1::WatchModulesRequest& request) = 0;
 
   // All pieces merged into one reply.
   virtual absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) = 0;

@@ -1,4 +1,4 @@
-// What is different in a later tree of modules.
+// What is different in a later tree of modules, for people.
 #pragma once
 
 #include <string>
@@ -7,12 +7,6 @@
 #include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
-
-// By path. In the order of the trees.
-v1::ModulesChange ChangeBetween(const v1::ListModulesReply& before,
-                                const v1::ListModulesReply& now);
-
-bool IsEmpty(const v1::ModulesChange& change);
 
 // "- path Type", "+ path Type" and "~ path Type", a line each: vanished, appeared, changed.
 std::string ChangeText(const v1::ModulesChange& change, const Palette& palette);

@@ -1,8 +1,6 @@
 #include <unistd.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <atomic>
 
 #include "client/commands/command.h"
 #include "client/interrupt.h"
@@ -47,76 +45,64 @@ v1::ListModulesRequest RequestOf(const ModulesFlags& flags) {
   return request;
 }
 
-// Waits, until a signal comes.
-class Pause {
+// Ends a client's calls when a signal comes.
+class EndOfWatch {
  public:
-  Pause(Interrupt& interrupt, ControlClient& client) : interrupt_(interrupt) {
+  EndOfWatch(Interrupt& interrupt, ControlClient& client) : interrupt_(interrupt) {
     interrupt.Watch([this, &client](int count) {
       if (count >= kSignalsToDieAtOnce) _exit(static_cast<int>(ExitCode::kError));
-      {
-        const std::lock_guard lock(mutex_);
-        is_over_ = true;
-        changed_.notify_all();
-      }
+      has_come_ = true;
       client.CancelAll();
     });
   }
-  ~Pause() { interrupt_.StopWatching(); }
-  Pause(const Pause&) = delete;
-  Pause& operator=(const Pause&) = delete;
+  ~EndOfWatch() { interrupt_.StopWatching(); }
+  EndOfWatch(const EndOfWatch&) = delete;
+  EndOfWatch& operator=(const EndOfWatch&) = delete;
 
-  bool IsOver() {
-    const std::lock_guard lock(mutex_);
-    return is_over_;
-  }
-  // False: there was a signal.
-  bool Wait(std::chrono::nanoseconds time) {
-    std::unique_lock lock(mutex_);
-    return !changed_.wait_for(lock, time, [this] { return is_over_; });
-  }
+  bool has_come() const { return has_come_; }
 
  private:
   static constexpr int kSignalsToDieAtOnce = 3;
   Interrupt& interrupt_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;  // guarded by mutex_
+  std::atomic<bool> has_come_ = false;
 };
 
-// A process that has no module (yet, or any more) has an empty tree. Nothing: its objects changed
-// while they were read.
-absl::StatusOr<std::optional<v1::ListModulesReply>> LookAgain(ControlClient& client,
-                                                              const ModulesFlags& flags) {
-  absl::StatusOr<v1::ListModulesReply> reply = client.ListModules(RequestOf(flags));
-  if (reply.ok()) return *std::move(reply);
-  if (absl::IsFailedPrecondition(reply.status())) return v1::ListModulesReply();
-  if (absl::IsAborted(reply.status())) return std::nullopt;
-  return reply.status();
+bool IsPiece(const v1::ModulesUpdate& update) {
+  return update.has_change() ? update.change().more() : update.modules().more();
+}
+
+// Of all pieces.
+std::string Render(const CommandContext& context, v1::ModulesUpdate& update, bool json) {
+  if (!update.has_change()) {
+    update.mutable_modules()->set_more(false);
+    return Render(context, update.modules(), json);
+  }
+  update.mutable_change()->set_more(false);
+  if (json) return JsonLine(update.change());
+  return ChangeText(update.change(), PaletteFor(context, STDOUT_FILENO));
 }
 
 ExitCode WatchModules(const CommandContext& context, const ModulesFlags& flags) {
-  const std::chrono::nanoseconds interval(flags.interval_ns.value_or(1'000'000'000));
   Interrupt interrupt;
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  Pause pause(interrupt, **client);
-  v1::ListModulesReply before;
-  bool is_first = true;
-  do {
-    auto now = LookAgain(**client, flags);
-    if (!now.ok() && pause.IsOver()) break;
-    if (!now.ok()) return Fail(now.status(), Subject::kProcess);
-    if (!*now) continue;
-    const v1::ModulesChange change = ChangeBetween(before, **now);
-    std::string text;
-    if (std::exchange(is_first, false))
-      text = Render(context, **now, flags.json);
-    else if (!IsEmpty(change))
-      text = flags.json ? JsonLine(change) : ChangeText(change, PaletteFor(context, STDOUT_FILENO));
-    if (const ExitCode code = Print(text); code != ExitCode::kOk) return code;
-    before = **std::move(now);
-  } while (pause.Wait(interval));
-  return ExitCode::kOk;
+  const EndOfWatch end(interrupt, **client);
+  v1::WatchModulesRequest request;
+  *request.mutable_tree() = RequestOf(flags);
+  request.set_interval_ns(flags.interval_ns.value_or(0));
+  const std::unique_ptr<ModulesStream> stream = (*client)->WatchModules(request);
+  ExitCode printed = ExitCode::kOk;
+  v1::ModulesUpdate piece, update;
+  while (printed == ExitCode::kOk && stream->Read(&piece)) {
+    update.MergeFrom(piece);
+    if (IsPiece(piece)) continue;
+    printed = Print(Render(context, update, flags.json));
+    update.Clear();
+  }
+  if (printed != ExitCode::kOk) (*client)->CancelAll();
+  const absl::Status status = stream->Finish();
+  if (printed != ExitCode::kOk || end.has_come()) return printed;
+  return status.ok() ? ExitCode::kOk : Fail(status, Subject::kProcess);
 }
 
 ExitCode RunModules(const CommandContext& context, const ModulesFlags& flags) {

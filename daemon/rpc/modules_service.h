@@ -7,7 +7,9 @@
 #include "daemon/gate/gate.h"
 #include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/modules_watch.h"
 #include "daemon/rpc/span_stream.h"
+#include "daemon/session/modules_run.h"
 #include "daemon/session/session_table.h"
 #include "proto/sbump/v1/modules.grpc.pb.h"
 
@@ -25,13 +27,17 @@ class ModulesService : public v1::Modules::CallbackService {
 
   grpc::ServerWriteReactor<v1::ListModulesReply>* ListModules(
       grpc::CallbackServerContext* context, const v1::ListModulesRequest* request) override;
+  grpc::ServerWriteReactor<v1::ModulesUpdate>* WatchModules(
+      grpc::CallbackServerContext* context, const v1::WatchModulesRequest* request) override;
   grpc::ServerWriteReactor<v1::SpanBatch>* WatchSpans(
       grpc::CallbackServerContext* context, const v1::WatchSpansRequest* request) override;
 
  private:
+  absl::StatusOr<ModulesResult> Look(const Caller& caller, pid_t pid, const ModulesSpec& spec);
   absl::StatusOr<std::vector<v1::ListModulesReply>> List(const Caller& caller,
                                                          const v1::ListModulesRequest& request);
-
+  absl::Status WatchTree(const Caller& caller, const v1::WatchModulesRequest& request,
+                         ModulesWatch& watch);
   absl::Status Watch(const Caller& caller, const std::string& session_id, SpanStream& stream);
 
   const SessionTable& table_;

@@ -1,4 +1,5 @@
 // sbumpctl modules.
+#include <csignal>
 #include <limits>
 
 #include "gmock/gmock.h"
@@ -10,7 +11,9 @@ namespace sbump::test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 ChildResult Ask(const FakeControl& daemon, std::vector<std::string> arguments) {
@@ -133,6 +136,66 @@ TEST(Modules, EachRefusalHasItsExitStatus) {
     EXPECT_THAT(result.err, HasSubstr("pid 4242: because"));
   }
   EXPECT_EQ(RunSbumpctl({"modules"}).exit_code, 2) << "of which process?";
+}
+
+// ---- --watch ----
+
+// The tree and a change, in two pieces each.
+Script TwoUpdates() {
+  Script script;
+  for (const v1::ListModulesReply& piece : TwoPieces().modules)
+    *script.modules_updates.emplace_back().mutable_modules() = piece;
+  for (const char* path : {"top.late", "top.later"}) {
+    v1::ModulesChange& change = *script.modules_updates.emplace_back().mutable_change();
+    change.add_appeared()->set_path(path);
+    change.set_more(path == std::string("top.late"));
+  }
+  script.modules_updates.back().mutable_change()->add_vanished()->set_path("top.fc");
+  return script;
+}
+
+TEST(ModulesWatch, PrintsTheTreeThenWhatIsDifferent) {
+  Script script = TwoUpdates();
+  script.status = absl::NotFoundError("pid 4242: gone");
+  const ChildResult result = Ask(FakeControl(script), {"4242", "--watch"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.err, HasSubstr("pid 4242: gone"));
+  EXPECT_THAT(result.out, HasSubstr("top     Model\n"));
+  EXPECT_THAT(result.out, EndsWith("- top.fc  \n+ top.late  \n+ top.later  \n"));
+}
+
+TEST(ModulesWatch, JsonIsALineOfEach) {
+  const ChildResult result =
+      Ask(FakeControl(TwoUpdates()), {"4242", "--watch", "--format", "json"});
+  EXPECT_EQ(result.exit_code, 0) << "the daemon ended it without a complaint";
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 2);
+  EXPECT_THAT(result.out, HasSubstr("\"path\":\"top.fc\""));
+  EXPECT_THAT(result.out, Not(HasSubstr("\"more\":true")));
+}
+
+TEST(ModulesWatch, AsksForTheSameTreeNowAndThen) {
+  FakeControl daemon(TwoUpdates());
+  Ask(daemon, {"4242", "--watch"});
+  Ask(daemon, {"4242", "--watch", "--interval", "200ms", "--module", "top.*"});
+  const Requests requests = daemon.requests();
+  ASSERT_EQ(requests.watch_modules.size(), 2u);
+  EXPECT_EQ(requests.watch_modules[0].interval_ns(), 0u) << "the daemon's default";
+  EXPECT_EQ(requests.watch_modules[1].interval_ns(), 200'000'000u);
+  EXPECT_EQ(requests.watch_modules[1].tree().pid(), 4242);
+  EXPECT_THAT(requests.watch_modules[1].tree().patterns(), ElementsAre("top.*"));
+  EXPECT_TRUE(requests.modules.empty());
+}
+
+TEST(ModulesWatch, GoesOnUntilCtrlC) {
+  Script script = TwoUpdates();
+  script.modules_wait_for_cancel = true;
+  const FakeControl daemon(script);
+  Child child({SbumpctlPath(), "--endpoint", daemon.endpoint(), "modules", "4242", "--watch"}, {});
+  ASSERT_TRUE(child.WaitForOutput("+ top.later"));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
 }
 
 }  // namespace

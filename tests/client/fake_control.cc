@@ -61,6 +61,14 @@ class FakeControl::Service : public v1::Control::Service {
     return ToGrpc(script_.status);
   }
 
+  grpc::Status WatchModules(grpc::ServerContext* context, const v1::WatchModulesRequest& request,
+                            grpc::ServerWriter<v1::ModulesUpdate>* writer) {
+    Note(&Requests::watch_modules, request);
+    for (const v1::ModulesUpdate& piece : script_.modules_updates) writer->Write(piece);
+    if (script_.modules_wait_for_cancel) Wait({.wait_for_cancel = true}, context);
+    return ToGrpc(script_.status);
+  }
+
   grpc::Status WatchSpans(grpc::ServerWriter<v1::SpanBatch>* writer) {
     for (const v1::SpanBatch& batch : script_.spans) writer->Write(batch);
     return grpc::Status::OK;
@@ -145,6 +153,10 @@ class FakeControl::ModulesService : public v1::Modules::Service {
   grpc::Status ListModules(grpc::ServerContext*, const v1::ListModulesRequest* request,
                            grpc::ServerWriter<v1::ListModulesReply>* writer) override {
     return control_.ListModules(*request, writer);
+  }
+  grpc::Status WatchModules(grpc::ServerContext* context, const v1::WatchModulesRequest* request,
+                            grpc::ServerWriter<v1::ModulesUpdate>* writer) override {
+    return control_.WatchModules(context, *request, writer);
   }
   grpc::Status WatchSpans(grpc::ServerContext*, const v1::WatchSpansRequest*,
                           grpc::ServerWriter<v1::SpanBatch>* writer) override {

@@ -32,6 +32,8 @@ struct Script {
   std::vector<v1::MatchReply> match;
   std::vector<v1::ListModulesReply> modules;
   std::vector<v1::SpanBatch> spans;
+  std::vector<v1::ModulesUpdate> modules_updates;
+  bool modules_wait_for_cancel = false;  // after these
   v1::UpdateReply update;
   v1::DetachReply detach;
   v1::ListSessionsReply list;
@@ -46,6 +48,7 @@ struct Requests {
   std::vector<v1::WatchRequest> watch;
   std::vector<v1::MatchRequest> match;
   std::vector<v1::ListModulesRequest> modules;
+  std::vector<v1::WatchModulesRequest> watch_modules;
   std::vector<v1::UpdateRequest> update;
   std::vector<v1::DetachRequest> detach;
   std::vector<v1::InspectRequest> inspect;

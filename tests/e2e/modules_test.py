@@ -148,6 +148,24 @@ class WatchTest(ModelCase):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_a_larger_model_that_comes_later_takes_no_name(self):
+        target = self.model(interpreters.any_supported(), "2.13", 8, 2)
+        watch = self.watch(target, "--format", "json")
+        small = self.next_of(watch)["modules"]
+        target.ask("make", "larger", 8, 7)
+        change = self.next_of(watch)
+        self.assertEqual((change["vanished"], change["changed"]), ([], []))
+        self.assert_told_truly(target, {"modules": change["appeared"]}, "larger", "top#2")
+        target.ask("drop", "larger")
+        change = self.next_of(watch)
+        self.assertEqual({module["path"].split(".")[0] for module in change["vanished"]}, {"top#2"})
+        self.assertEqual(change["changed"], [])
+        self.assert_told_truly(target, {"modules": small}, "main")
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(), 0, watch.errors)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_until_the_process_ends(self):
         target = self.model(interpreters.any_supported())
         watch = self.watch(target)

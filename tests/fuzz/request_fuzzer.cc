@@ -7,6 +7,7 @@
 #include "daemon/audit/audit_log.h"
 #include "daemon/base/utf8.h"
 #include "daemon/rpc/modules_to_proto.h"
+#include "daemon/rpc/modules_watcher.h"
 #include "daemon/rpc/to_spec.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
@@ -82,6 +83,12 @@ void CheckModules(const v1::ListModulesRequest& request) {
     Require(reply.modules_size() <= 1);
 }
 
+void CheckWatchModules(const v1::WatchModulesRequest& request) {
+  const absl::StatusOr<uint64_t> interval_ns = sbump::ToLookInterval(request);
+  Require(!interval_ns.ok() || *interval_ns >= sbump::kMinIntervalNs);
+  CheckModules(request.tree());
+}
+
 template <typename Request>
 void CheckSessionId(const Request& request) {
   const std::string& id = request.session_id();
@@ -101,6 +108,7 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::InspectRequest, Take<v1::InspectRequest>>,
     With<v1::ListSessionsRequest, Take<v1::ListSessionsRequest>>,
     With<v1::ListModulesRequest, CheckModules>,
+    With<v1::WatchModulesRequest, CheckWatchModules>,
 };
 
 }  // namespace
