@@ -1,6 +1,7 @@
 """The live module tree of a model: what `modules` tells is what the process itself says, on every interpreter."""
 import json
 import signal
+import time
 
 from harness import interpreters
 from harness.case import each_interpreter, each_mechanism, main, on_any_interpreter
@@ -8,7 +9,7 @@ from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment
 from harness.models import ModelCase, told
 
-BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 4, 5, 7, 13
+BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, UNREACHABLE, PRECONDITION = 2, 4, 5, 7, 9, 13
 
 # Of stub_torch.
 LAYOUTS = ("1.13", "2.13")
@@ -173,14 +174,26 @@ class WatchTest(ModelCase):
         self.assert_ends_well(target)
         self.assertEqual(watch.wait(), 4, watch.errors)
 
+    def test_until_the_daemon_ends(self):
+        target = self.model(interpreters.any_supported())
+        daemon = self.start_daemon()
+        watch = self.watch(target, "--interval", "1h", daemon=daemon)
+        watch.output.wait_for(40, 10)
+        begin = time.monotonic()
+        self.assertEqual(daemon.stop(), 0, daemon.log)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual(watch.wait(), UNREACHABLE, watch.errors)
+        self.assert_ends_well(target)
+
     def test_bad_arguments(self):
         target = self.model(interpreters.any_supported())
         for wrong, word in ((("--interval", "1s"), "--watch"), (("--watch", "--interval", "1ms"), "50ms")):
             self.assert_refused(self.daemon.ctl("modules", "--pid", target.pid, *wrong), BAD_ARGUMENTS, word)
 
-    def watch(self, target, *arguments):
-        child = Child([SBUMPCTL, "--endpoint", self.daemon.endpoint, "modules", "--pid", str(target.pid), "--watch",
-                       "--interval", "100ms", *arguments], env=clean_environment())
+    def watch(self, target, *arguments, daemon=None):
+        arguments = arguments if "--interval" in arguments else ("--interval", "100ms", *arguments)
+        child = Child([SBUMPCTL, "--endpoint", (daemon or self.daemon).endpoint, "modules", "--pid", str(target.pid),
+                       "--watch", *arguments], env=clean_environment())
         self.addCleanup(child.kill)
         child.told = 0
         return child

@@ -121,6 +121,18 @@ class ReloadTest(Guarded):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
 
+    def test_a_revoked_role_sees_no_more_of_modules(self):
+        self.start("callers:\n  - {user: %d, role: viewer}\n" % BOB)
+        target = self.start_target(self.python, "models.py", "2.13")
+        target.ask("make", "main")
+        watch = UserSession(self, BOB, "--pid", target.pid, "--watch", "--interval", "50ms", command="modules")
+        self.addCleanup(watch.kill)
+        self.assertTrue(json.loads(watch.child.output.wait_for(0, 10))["modules"])
+        self.reload("callers: []\n")
+        self.assertEqual(watch.child.wait(10), PERMISSION, watch.errors)
+        self.assertIn("uid %d has no role" % BOB, watch.errors)
+        self.assert_ends_well(target)
+
     def test_a_smaller_limit_ends_what_is_above_it(self):
         self.start(OPERATOR)
         target = self.start_target(script="steady.py")
