@@ -15,6 +15,8 @@
 namespace sbump {
 namespace {
 
+constexpr uint64_t kSecondNs = 1'000'000'000, kHourNs = 3600 * kSecondNs;
+
 struct ModulesFlags {
   int32_t pid = 0;
   std::vector<std::string> patterns;
@@ -93,26 +95,40 @@ ExitCode WatchModules(const CommandContext& context, const ModulesFlags& flags) 
   const std::unique_ptr<ModulesStream> stream = (*client)->WatchModules(request);
   ExitCode printed = ExitCode::kOk;
   v1::ModulesUpdate piece, update;
+  bool complete = true;
   while (printed == ExitCode::kOk && stream->Read(&piece)) {
     update.MergeFrom(piece);
-    if (IsPiece(piece)) continue;
+    complete = !IsPiece(piece);
+    if (!complete) continue;
     printed = Print(Render(context, update, flags.json));
     update.Clear();
   }
   if (printed != ExitCode::kOk) (*client)->CancelAll();
   const absl::Status status = stream->Finish();
   if (printed != ExitCode::kOk || end.has_come()) return printed;
-  return status.ok() ? ExitCode::kOk : Fail(status, Subject::kProcess);
+  if (!status.ok()) return Fail(status, Subject::kProcess);
+  if (complete) return ExitCode::kOk;
+  return Fail(ExitCode::kError, "the daemon's answer ended before its last piece");
+}
+
+absl::Status CheckInterval(const ModulesFlags& flags) {
+  if (!flags.interval_ns) return absl::OkStatus();
+  if (!flags.watch)
+    return absl::InvalidArgumentError("--interval is the time between looks of --watch");
+  const uint64_t shortest_ns = flags.max_stop_ns.value_or(0) == 0 ? kMinIntervalNs : kSecondNs;
+  const std::string given = StrCat("--interval ", FormatDuration(*flags.interval_ns), ": ");
+  if (*flags.interval_ns < shortest_ns) {
+    return absl::InvalidArgumentError(StrCat(given, "the shortest is ", FormatDuration(shortest_ns),
+                                             shortest_ns == kSecondNs ? " with --max-stop" : ""));
+  }
+  if (*flags.interval_ns > kHourNs)
+    return absl::InvalidArgumentError(StrCat(given, "the longest is ", FormatDuration(kHourNs)));
+  return absl::OkStatus();
 }
 
 ExitCode RunModules(const CommandContext& context, const ModulesFlags& flags) {
-  if (flags.interval_ns && !flags.watch)
-    return Fail(ExitCode::kBadArguments, "--interval is the time between looks of --watch");
-  if (flags.interval_ns && *flags.interval_ns < kMinIntervalNs) {
-    return Fail(ExitCode::kBadArguments,
-                StrCat("--interval ", FormatDuration(*flags.interval_ns), ": the shortest is ",
-                       FormatDuration(kMinIntervalNs)));
-  }
+  if (const absl::Status status = CheckInterval(flags); !status.ok())
+    return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   if (flags.watch) return WatchModules(context, flags);
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
@@ -152,7 +168,7 @@ void AddModules(CLI::App* root, CommandContext* context) {
                 "then go on, and tell which modules appear (+), vanish (-) or change (~), until "
                 "Ctrl-C");
   AddDuration(app, "--interval", &flags->interval_ns,
-              "time between looks of --watch (default: 1s)");
+              "time between looks of --watch: 50ms to 1h, with --max-stop 1s to 1h (default: 1s)");
   AddFormat(app, &flags->json, "tree");
   app->callback([context, flags] { context->run = [=] { return RunModules(*context, *flags); }; });
 }

@@ -40,11 +40,14 @@ absl::Status BlockingWork::Launch(const std::shared_ptr<Job>& job, std::function
     jobs_.insert(job);
   }
   try {
-    std::thread([this, job, work = std::move(work)] {
-      const Reply reply = work();
+    std::thread([this, job, work = std::move(work)]() mutable {
+      Reply reply = work();
       if (job->MayAnswer()) reply();
       control_.Post([job] { job->timer.cancel(); });
-      Ended(job);
+      // What these hold may hold the daemon's: they go while this thread still counts as running.
+      reply = nullptr;
+      work = nullptr;
+      Ended(std::move(job));
     }).detach();
   } catch (const std::system_error&) {
     Ended(job);
@@ -93,9 +96,10 @@ size_t BlockingWork::running() const {
   return jobs_.size();
 }
 
-void BlockingWork::Ended(const std::shared_ptr<Job>& job) {
+void BlockingWork::Ended(std::shared_ptr<Job> job) {
   const std::lock_guard lock(mutex_);
   jobs_.erase(job);
+  job.reset();
   changed_.notify_all();
 }
 

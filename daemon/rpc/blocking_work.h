@@ -45,7 +45,7 @@ class BlockingWork {
   struct Job;
   absl::Status Launch(const std::shared_ptr<Job>& job, std::function<Reply()> work);
   void WaitFor(const std::shared_ptr<Job>& job);
-  void Ended(const std::shared_ptr<Job>& job);
+  void Ended(std::shared_ptr<Job> job);
 
   ControlThread& control_;
   mutable std::mutex mutex_;

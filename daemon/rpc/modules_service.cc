@@ -36,15 +36,28 @@ grpc::ServerWriteReactor<v1::ListModulesReply>* ModulesService::ListModules(
   return stream;
 }
 
+// Until what is returned is gone.
+absl::StatusOr<std::shared_ptr<void>> ModulesService::AdmitWatch() {
+  const std::shared_ptr<void> admitted(nullptr, [this](void*) { --watches_; });
+  if (++watches_ <= kMostWatches) return admitted;
+  return absl::ResourceExhaustedError(
+      StrCat(kMostWatches, " clients watch the modules of processes already, which is the most"));
+}
+
 absl::Status ModulesService::WatchTree(const Caller& caller, const v1::WatchModulesRequest& request,
                                        ModulesWatch& watch) {
   SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kModules}));
   SB_ASSIGN_OR_RETURN(const uint64_t interval_ns, ToLookInterval(request));
   SB_ASSIGN_OR_RETURN(ModulesSpec spec, ToSpec(request.tree()));
+  SB_ASSIGN_OR_RETURN(const std::shared_ptr<void> admitted, AdmitWatch());
+  const auto kept =
+      gate_.KeepWatch(caller, "", [weak = watch.weak_from_this()](absl::Status revoked) {
+        if (const auto to = weak.lock()) to->PostEnd(std::move(revoked));
+      });
   const auto watcher = std::make_shared<ModulesWatcher>(std::move(spec));
-  const pid_t pid = request.tree().pid();
-  // Each time: the policy may have changed.
-  const auto look = [this, caller, pid, watcher]() -> ModulesWatch::Updates {
+  // Asked each time: of a process, too, the policy may say something else by now.
+  const auto look = [this, caller, pid = request.tree().pid(), watcher, admitted,
+                     kept]() -> ModulesWatch::Updates {
     SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kModules}));
     return watcher->Take(Look(caller, pid, watcher->spec()));
   };
@@ -54,10 +67,11 @@ absl::Status ModulesService::WatchTree(const Caller& caller, const v1::WatchModu
 
 grpc::ServerWriteReactor<v1::ModulesUpdate>* ModulesService::WatchModules(
     grpc::CallbackServerContext* context, const v1::WatchModulesRequest* request) {
-  const std::shared_ptr<ModulesWatch> watch = ModulesWatch::Make(control_, blocking_);
+  const std::shared_ptr<ModulesWatch> watch =
+      ModulesWatch::Make(control_, blocking_, StrCat("pid ", request->tree().pid()));
   const absl::StatusOr<Caller> caller = connections_.Find(context->peer());
   absl::Status status = caller.ok() ? WatchTree(*caller, *request, *watch) : caller.status();
-  if (!status.ok()) watch->PostEnd(Annotate(status, StrCat("pid ", request->tree().pid())));
+  if (!status.ok()) watch->PostEnd(std::move(status));
   return watch.get();
 }
 

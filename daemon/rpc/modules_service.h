@@ -3,6 +3,9 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <memory>
+
 #include "daemon/front/connections.h"
 #include "daemon/gate/gate.h"
 #include "daemon/rpc/blocking_work.h"
@@ -36,15 +39,20 @@ class ModulesService : public v1::Modules::CallbackService {
   absl::StatusOr<ModulesResult> Look(const Caller& caller, pid_t pid, const ModulesSpec& spec);
   absl::StatusOr<std::vector<v1::ListModulesReply>> List(const Caller& caller,
                                                          const v1::ListModulesRequest& request);
+  absl::StatusOr<std::shared_ptr<void>> AdmitWatch();
   absl::Status WatchTree(const Caller& caller, const v1::WatchModulesRequest& request,
                          ModulesWatch& watch);
   absl::Status Watch(const Caller& caller, const std::string& session_id, SpanStream& stream);
+
+  // Each keeps a tree, and may keep a thread of BlockingWork.
+  static constexpr int kMostWatches = 6;
 
   const SessionTable& table_;
   ControlThread& control_;
   BlockingWork& blocking_;
   const Connections& connections_;
   Gate& gate_;
+  std::atomic<int> watches_ = 0;
 };
 
 }  // namespace sbump

@@ -6,14 +6,16 @@
 
 namespace sbump {
 
-std::shared_ptr<ModulesWatch> ModulesWatch::Make(ControlThread& control, BlockingWork& blocking) {
-  std::shared_ptr<ModulesWatch> watch(new ModulesWatch(control, blocking));
+std::shared_ptr<ModulesWatch> ModulesWatch::Make(ControlThread& control, BlockingWork& blocking,
+                                                 std::string who) {
+  std::shared_ptr<ModulesWatch> watch(new ModulesWatch(control, blocking, std::move(who)));
   watch->self_ = watch;
   return watch;
 }
 
 void ModulesWatch::PostStart(std::chrono::nanoseconds interval, Look look) {
   control_.Post([self = shared_from_this(), interval, look = std::move(look)] {
+    if (self->end_) return;
     self->interval_ = interval;
     self->look_ = look;
     self->LookAgain();
@@ -28,9 +30,11 @@ void ModulesWatch::LookAgain() {
   if (end_) return;
   blocking_.Start(
       [self = shared_from_this(), look = look_]() -> BlockingWork::Reply {
-        return [self, updates = look()] { self->PostUpdates(updates); };
+        return [self, updates = look()]() mutable { self->PostUpdates(std::move(updates)); };
       },
-      [self = shared_from_this()](absl::Status status) { self->PostEnd(std::move(status)); });
+      [self = shared_from_this()](const absl::Status& status) {
+        self->PostEnd(Annotate(status, self->who_));
+      });
 }
 
 void ModulesWatch::PostUpdates(Updates updates) {
@@ -50,6 +54,7 @@ void ModulesWatch::TellNext() {
 }
 
 void ModulesWatch::WaitForNext() {
+  updates_.clear();
   pause_.expires_after(interval_);
   pause_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) self->LookAgain();
@@ -65,7 +70,6 @@ void ModulesWatch::OnWriteDone(bool ok) {
   });
 }
 
-// The last word: what is destroyed is the control thread's.
 void ModulesWatch::OnDone() {
   control_.Post([self = std::move(self_)] {});
 }
@@ -73,6 +77,7 @@ void ModulesWatch::OnDone() {
 void ModulesWatch::End(absl::Status status) {
   if (end_) return;
   end_ = std::move(status);
+  look_ = nullptr;
   pause_.cancel();
   if (!writing_) FinishOnce();
 }

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/status.h"
@@ -25,12 +27,14 @@ class ModulesWatch : public grpc::ServerWriteReactor<v1::ModulesUpdate>,
   // blocking_work.h. One after the other.
   using Look = std::function<Updates()>;
 
-  // Lives until gRPC is done with it.
-  static std::shared_ptr<ModulesWatch> Make(ControlThread& control, BlockingWork& blocking);
+  // Lives until gRPC is done with it. `who`: what is looked at, for errors.
+  static std::shared_ptr<ModulesWatch> Make(ControlThread& control, BlockingWork& blocking,
+                                            std::string who);
 
-  // From any thread, one of them, once: looks until the client goes, with `interval` between a look
-  // that was told and the next; or ends.
+  // From any thread, once: looks until the client goes or it is ended, with `interval` between a
+  // look that was told and the next. `look` is destroyed when no more is to be done.
   void PostStart(std::chrono::nanoseconds interval, Look look);
+  // From any thread.
   void PostEnd(absl::Status status);
 
   // gRPC's threads.
@@ -39,8 +43,8 @@ class ModulesWatch : public grpc::ServerWriteReactor<v1::ModulesUpdate>,
   void OnDone() override;
 
  private:
-  ModulesWatch(ControlThread& control, BlockingWork& blocking)
-      : control_(control), blocking_(blocking), pause_(control.io()) {}
+  ModulesWatch(ControlThread& control, BlockingWork& blocking, std::string who)
+      : control_(control), blocking_(blocking), who_(std::move(who)), pause_(control.io()) {}
   void PostUpdates(Updates updates);
   void LookAgain();
   void TellNext();
@@ -50,6 +54,7 @@ class ModulesWatch : public grpc::ServerWriteReactor<v1::ModulesUpdate>,
 
   ControlThread& control_;
   BlockingWork& blocking_;
+  const std::string who_;
   std::shared_ptr<ModulesWatch> self_;
 
   // Control thread only.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/rpc/modules_to_proto.h"
 #include "daemon/rpc/pieces.h"
 #include "daemon/session/attach_spec.h"
 
@@ -15,12 +16,16 @@ namespace sbump {
 namespace {
 
 using Modules = google::protobuf::RepeatedPtrField<v1::Module>;
-using ByPath = std::map<std::string_view, const v1::Module*>;
+// The path, and of several of one path which of them it is.
+using Key = std::pair<std::string_view, int>;
 
-ByPath PathsOf(const Modules& modules) {
-  ByPath by_path;
-  for (const v1::Module& module : modules) by_path.emplace(module.path(), &module);
-  return by_path;
+// In the order of the tree.
+std::vector<std::pair<Key, const v1::Module*>> WithKeys(const Modules& modules) {
+  std::vector<std::pair<Key, const v1::Module*>> with_keys;
+  std::map<std::string_view, int> of_one_path;
+  for (const v1::Module& module : modules)
+    with_keys.push_back({{module.path(), of_one_path[module.path()]++}, &module});
+  return with_keys;
 }
 
 bool AreSame(const v1::Module& a, const v1::Module& b) {
@@ -32,30 +37,32 @@ bool AreSame(const v1::Module& a, const v1::Module& b) {
 }
 
 std::vector<v1::ModulesChange> ChangesBetween(const Modules& before, const Modules& now) {
-  const ByPath then = PathsOf(before), today = PathsOf(now);
+  const auto then = WithKeys(before), today = WithKeys(now);
+  const std::map<Key, const v1::Module*> old_ones(then.begin(), then.end());
+  const std::map<Key, const v1::Module*> new_ones(today.begin(), today.end());
   Pieces<v1::ModulesChange> pieces{{}};
   bool any = false;
   const auto add = [&](v1::Module* (v1::ModulesChange::*where)(), const v1::Module& module) {
     pieces.Next(where) = module;
     any = true;
   };
-  for (const v1::Module& module : before)
-    if (!today.contains(module.path())) add(&v1::ModulesChange::add_vanished, module);
-  for (const v1::Module& module : now) {
-    const auto old = then.find(module.path());
-    if (old == then.end())
-      add(&v1::ModulesChange::add_appeared, module);
-    else if (!AreSame(*old->second, module))
-      add(&v1::ModulesChange::add_changed, module);
+  for (const auto& [key, module] : then)
+    if (!new_ones.contains(key)) add(&v1::ModulesChange::add_vanished, *module);
+  for (const auto& [key, module] : today) {
+    const auto old = old_ones.find(key);
+    if (old == old_ones.end())
+      add(&v1::ModulesChange::add_appeared, *module);
+    else if (!AreSame(*old->second, *module))
+      add(&v1::ModulesChange::add_changed, *module);
   }
   return any ? pieces.Take() : std::vector<v1::ModulesChange>();
 }
 
 // All of it.
-std::vector<v1::ModulesUpdate> AsFirst(const std::vector<v1::ListModulesReply>& pieces) {
+std::vector<v1::ModulesUpdate> AsFirst(std::vector<v1::ListModulesReply> pieces) {
   std::vector<v1::ModulesUpdate> updates;
-  for (const v1::ListModulesReply& piece : pieces)
-    *updates.emplace_back().mutable_modules() = piece;
+  for (v1::ListModulesReply& piece : pieces)
+    *updates.emplace_back().mutable_modules() = std::move(piece);
   return updates;
 }
 
@@ -79,32 +86,35 @@ absl::Status ModulesWatcher::CheckProcess(const ProcessInfo& process) {
 
 absl::StatusOr<std::vector<v1::ModulesUpdate>> ModulesWatcher::Take(
     const absl::StatusOr<ModulesResult>& look) {
-  if (absl::IsAborted(look.status())) return std::vector<v1::ModulesUpdate>();
+  const bool is_vague = look.ok() ? look->forest.has_changed : absl::IsAborted(look.status());
+  if (is_vague && (before_ || !look.ok())) return std::vector<v1::ModulesUpdate>();
   std::vector<v1::ListModulesReply> pieces(1);
   spec_.query.named_roots.clear();
   if (look.ok()) {
     SB_RETURN_IF_ERROR(CheckProcess(look->process));
     spec_.query.named_roots = RootsOf(look->forest.trees);
     pieces = ToReplies(*look, spec_);
-  } else if (!absl::IsFailedPrecondition(look.status())) {
+  } else if (!MayHaveModulesLater(look.status())) {
     return look.status();
   }
-  v1::ListModulesReply now;
-  for (const v1::ListModulesReply& piece : pieces) now.MergeFrom(piece);
+  Modules now;
+  for (const v1::ListModulesReply& piece : pieces) now.MergeFrom(piece.modules());
   std::vector<v1::ModulesUpdate> updates =
-      before_ ? AsChanges(before_->modules(), now.modules()) : AsFirst(pieces);
+      before_ ? AsChanges(*before_, now) : AsFirst(std::move(pieces));
   before_ = std::move(now);
   return updates;
 }
 
 absl::StatusOr<uint64_t> ToLookInterval(const v1::WatchModulesRequest& request) {
-  constexpr uint64_t kDefaultNs = 1'000'000'000, kLongestNs = 3'600'000'000'000;
-  if (request.interval_ns() == 0) return kDefaultNs;
-  if (request.interval_ns() < kMinIntervalNs || request.interval_ns() > kLongestNs) {
+  constexpr uint64_t kSecondNs = 1'000'000'000, kHourNs = 3600 * kSecondNs;
+  const uint64_t interval_ns = request.interval_ns() == 0 ? kSecondNs : request.interval_ns();
+  if (interval_ns < kMinIntervalNs || interval_ns > kHourNs)
+    return absl::InvalidArgumentError(StrCat("interval_ns is ", interval_ns, ": 50 ms to 1 h"));
+  if (interval_ns < kSecondNs && request.tree().max_stop_ns() != 0) {
     return absl::InvalidArgumentError(
-        StrCat("interval_ns is ", request.interval_ns(), ": 50 ms to one hour"));
+        StrCat("interval_ns is ", interval_ns, ": at least 1 s where a look may stop the process"));
   }
-  return request.interval_ns();
+  return interval_ns;
 }
 
 }  // namespace sbump

@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/cpython/interpreter_state.h"
 #include "daemon/process/cached_reader.h"
 #include "daemon/session/stopped_walk.h"
 
@@ -98,6 +99,10 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   const CachedReader cache(memory, kCacheBytes);
   result.forward_parameters = ReadForwardParameters(cache, interpreter, result.forest.trees);
   return result;
+}
+
+bool MayHaveModulesLater(const absl::Status& status) {
+  return SaysNoModule(status) || SaysNotStarted(status);
 }
 
 }  // namespace sbump

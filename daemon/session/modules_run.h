@@ -35,4 +35,7 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
                                          const SessionEnvironment& environment,
                                          const Authorise& authorise);
 
+// Of an error of RunModules(): no module is there, or no interpreter, yet or any more.
+bool MayHaveModulesLater(const absl::Status& status);
+
 }  // namespace sbump

@@ -243,8 +243,10 @@ absl::StatusOr<Reading> ForestReader::Read() {
   CallableTypes callables(memory_, interpreter_, types_, query_.callables, *root);
   SB_ASSIGN_OR_RETURN(ModuleRoots found, FindRoots(reader, callables));
   if (found.roots.empty() && found.callables.empty()) {
-    return absl::FailedPreconditionError(
+    absl::Status status = absl::FailedPreconditionError(
         StrCat("it has no instance of ", query_.root_type, " (yet, or any more)"));
+    status.SetPayload(kNoModulePayload, absl::Cord());
+    return status;
   }
   SB_RETURN_IF_ERROR(ReadTrees(reader, std::move(found.roots)));
   NameTrees();

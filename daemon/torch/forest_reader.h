@@ -11,6 +11,9 @@
 
 namespace sbump {
 
+// Of a status: see SaysNoModule().
+inline constexpr char kNoModulePayload[] = "sbump/no-module";
+
 struct Reading {
   std::vector<ModuleTree> trees;
   std::vector<Tie> ties;

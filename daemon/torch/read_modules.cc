@@ -105,6 +105,10 @@ absl::StatusOr<ModuleForest> ReadUntilTwoAgree(const Read& read, const ModuleQue
 
 }  // namespace
 
+bool SaysNoModule(const absl::Status& status) {
+  return status.GetPayload(kNoModulePayload).has_value();
+}
+
 std::vector<RemoteAddr> RootsOf(const std::vector<ModuleTree>& trees) {
   std::vector<RemoteAddr> roots;
   for (const ModuleTree& tree : trees) {

@@ -64,6 +64,9 @@ std::vector<RemoteAddr> RootsOf(const std::vector<ModuleTree>& trees);
 // The same, of what was found in an earlier answer.
 ModuleQuery OfKnown(const std::vector<ModuleTree>& trees, ModuleQuery query);
 
+// Of an error of ReadModules(): there is no instance, and no callable (yet, or any more).
+bool SaysNoModule(const absl::Status& status);
+
 // tp_call of the root type: where calls of its instances begin. Errors as ReadModules().
 absl::StatusOr<RemoteAddr> FindModuleCall(const MemoryReader& memory,
                                           const Interpreter& interpreter, const ModuleQuery& query);

@@ -186,6 +186,28 @@ TEST(ModulesWatch, AsksForTheSameTreeNowAndThen) {
   EXPECT_TRUE(requests.modules.empty());
 }
 
+TEST(ModulesWatch, AnUpdateThatEndsBeforeItsLastPiece) {
+  Script script = TwoUpdates();
+  script.modules_updates.pop_back();
+  const ChildResult result = Ask(FakeControl(script), {"4242", "--watch"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("ended before its last piece"));
+}
+
+TEST(ModulesWatch, IntervalsThatAreNone) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--interval", "1s"},
+      {"--watch", "--interval", "49ms"},
+      {"--watch", "--interval", "61m"},
+      {"--watch", "--interval", "999ms", "--max-stop", "10ms"}};
+  for (std::vector<std::string> arguments : wrong) {
+    arguments.insert(arguments.begin(), {"modules", "4242"});
+    const ChildResult result = RunSbumpctl(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments.back();
+    EXPECT_THAT(result.err, HasSubstr("--interval")) << arguments.back();
+  }
+}
+
 TEST(ModulesWatch, GoesOnUntilCtrlC) {
   Script script = TwoUpdates();
   script.modules_wait_for_cancel = true;

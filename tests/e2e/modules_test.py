@@ -9,7 +9,8 @@ from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment
 from harness.models import ModelCase, told
 
-BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, UNREACHABLE, PRECONDITION = 2, 4, 5, 7, 9, 13
+BAD_ARGUMENTS, NO_PROCESS, UNSUPPORTED, NO_MATCH, UNREACHABLE, LIMIT, PRECONDITION = 2, 4, 5, 7, 9, 12, 13
+MOST_WATCHES = 6
 
 # Of stub_torch.
 LAYOUTS = ("1.13", "2.13")
@@ -173,6 +174,21 @@ class WatchTest(ModelCase):
         watch.output.wait_for(40, 10)
         self.assert_ends_well(target)
         self.assertEqual(watch.wait(), 4, watch.errors)
+
+    def test_so_many_at_once(self):
+        target = self.model(interpreters.any_supported())
+        watches = [self.watch(target) for _ in range(MOST_WATCHES)]
+        for watch in watches:
+            watch.output.wait_for(40, 10)
+        one_more = ("modules", "--pid", target.pid, "--watch")
+        self.assert_refused(self.daemon.ctl(*one_more), LIMIT, "%d clients" % MOST_WATCHES)
+        self.assertEqual(self.daemon.ctl("modules", "--pid", target.pid).code, 0)
+        watches[0].send_signal(signal.SIGINT)
+        self.assertEqual(watches[0].wait(), 0, watches[0].errors)
+        again = self.watch(target)
+        again.output.wait_for(40, 10)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
 
     def test_until_the_daemon_ends(self):
         target = self.model(interpreters.any_supported())

@@ -1,12 +1,20 @@
 """What delays of functions outside Python take, by the program's own clock."""
+import subprocess
 import sys
 import time
 
 from harness import traces
 from harness.case import main
-from harness.native import ProgramCase, symbols
+from harness.native import LOCAL_WORK, ProgramCase
 
 MS = 1_000_000
+PRECONDITION = 13
+
+
+def symbols(path):
+    """Addresses by name, as nm has them."""
+    listed = subprocess.run(["/usr/bin/nm", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+    return {words[2]: int(words[0], 16) for words in map(str.split, listed.splitlines()) if len(words) == 3}
 
 
 class NativeDoseTest(ProgramCase):
@@ -98,6 +106,26 @@ class NativeDoseTest(ProgramCase):
         self.assertEqual([(row["calls"], row["delayed_calls"]) for row in last["targets"]], [(40, 20)])
         self.assert_clean_proof(last)
         self.assert_nothing_left(self.engine)
+
+    def test_update(self):
+        session = self.attach(self.engine, "--native", "libengine.so:work", "--delay", "1ms")
+        self.engine.ask("call", "work", 30)
+        updated = self.daemon.ctl("update", session.id, "--delay", "0")
+        self.assertEqual(updated.code, 0, updated)
+        self.assertLess(self.engine.ask("call", "work", 30), 15 * MS)
+        # One goes, one comes, and one that cannot be had changes nothing.
+        refused = self.daemon.ctl("update", session.id, "--native", "libc.so.6:time")
+        self.assert_refused(refused, PRECONDITION, "indirect")
+        self.engine.ask("call", "work", 10)
+        updated = self.daemon.ctl("update", session.id, "--native", "engine:*::local_work(*)", "--delay", "100us")
+        self.assertEqual(updated.code, 0, updated)
+        self.assertEqual(len(traces.changed_text(self.engine.pid)), 1)
+        self.engine.ask("call", "work", 1000)
+        self.engine.ask("call", "local_work", 20)
+        last = self.finish(session)
+        self.assertEqual((last["work"]["calls"], last["work"]["delayed_calls"]), (70, 30))
+        local = last[LOCAL_WORK]
+        self.assertEqual((local["calls"], local["delayed_calls"]), (20, 20))
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class ReloadTest(Guarded):
         self.start("callers:\n  - {user: %d, role: viewer}\n" % BOB)
         target = self.start_target(self.python, "models.py", "2.13")
         target.ask("make", "main")
-        watch = UserSession(self, BOB, "--pid", target.pid, "--watch", "--interval", "50ms", command="modules")
+        watch = UserSession(self, BOB, "--pid", target.pid, "--watch", "--interval", "1h", command="modules")
         self.addCleanup(watch.kill)
         self.assertTrue(json.loads(watch.child.output.wait_for(0, 10))["modules"])
         self.reload("callers: []\n")

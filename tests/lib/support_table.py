@@ -27,7 +27,7 @@ ROWS = (
     ("doses, flags, messages", "dose_test|contract_test|max_stop_test", ""),
     ("code that is made and dropped meanwhile", "births_test", ""),
     ("`--on resume`", "resumes_test", ""),
-    ("`--mode sleep`", "sleep_test", ""),
+    ("`--mode sleep`", "sleep_test|sleep_faults_test", ""),
     ("forks, `--children`", "fork_test|children_test|multiprocessing_test|prefork_test", ""),
     ("in containers: namespaces and roots of their own", "containers_test", "^NamespacesTest(?!.*user_namespace)"),
     ("in containers: root of a user namespace", "containers_test", "root_of_a_user_namespace"),

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -26,7 +27,7 @@ class OneWatch : public v1::Modules::CallbackService {
 
   grpc::ServerWriteReactor<v1::ModulesUpdate>* WatchModules(
       grpc::CallbackServerContext*, const v1::WatchModulesRequest*) override {
-    const auto watch = ModulesWatch::Make(control_, blocking_);
+    const auto watch = ModulesWatch::Make(control_, blocking_, "pid 7");
     weak = watch;
     watch->PostStart(milliseconds(1), look);
     return watch.get();
@@ -136,11 +137,53 @@ TEST_F(ModulesWatchTest, AClientThatDoesNotReadIsNotLookedFor) {
   EXPECT_EQ(*looks, 1) << "10 MB wait for it";
 }
 
+TEST_F(ModulesWatchTest, TheClientGoesDuringALook) {
+  std::promise<void> go_on;
+  auto looks = std::make_shared<std::atomic<int>>(0);
+  Start([looks, waits = go_on.get_future().share()] {
+    ++*looks;
+    waits.wait();
+    return Appeared(1);
+  });
+  Eventually([&] { return *looks == 1; });
+  context_.TryCancel();
+  EXPECT_THAT(ReadToTheEnd(), SizeIs(0));
+  EXPECT_EQ(blocking_.running(), 1u);
+  go_on.set_value();
+  Eventually([this] { return blocking_.running() == 0; });
+  EXPECT_EQ(*looks, 1);
+}
+
+TEST_F(ModulesWatchTest, WhatItWasGivenGoesWithIt) {
+  auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> weak = held;
+  Start([held = std::move(held)] { return Appeared(1); });
+  v1::ModulesUpdate update;
+  ASSERT_TRUE(reader_->Read(&update));
+  EXPECT_FALSE(weak.expired());
+  context_.TryCancel();
+  ReadToTheEnd();
+  service_.look = nullptr;
+  Eventually([&] { return weak.expired(); });
+  EXPECT_TRUE(weak.expired());
+}
+
 TEST_F(ModulesWatchTest, TheDaemonEndsMeanwhile) {
   Start([] { return Appeared(0); });
+  Eventually([this] { return !service_.weak.expired(); });
   blocking_.GiveUpAll();
   EXPECT_THAT(ReadToTheEnd(), SizeIs(0));
   EXPECT_EQ(status_.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status_.error_message(), "pid 7: the daemon is shutting down");
+}
+
+TEST_F(ModulesWatchTest, EndedFromOutside) {
+  Start([] { return Appeared(0); });
+  Eventually([this] { return !service_.weak.expired(); });
+  if (const auto watch = service_.weak.lock())
+    watch->PostEnd(absl::PermissionDeniedError("revoked"));
+  EXPECT_THAT(ReadToTheEnd(), SizeIs(0));
+  EXPECT_EQ(status_.error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
 }  // namespace

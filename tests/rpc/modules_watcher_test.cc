@@ -30,6 +30,13 @@ ModulesResult Look(std::vector<Module> modules, uint64_t start_ticks = 5) {
   return look;
 }
 
+// As ReadModules() and RunModules() say it.
+absl::Status NoModule() {
+  absl::Status status = absl::FailedPreconditionError("it has no instance of X");
+  status.SetPayload("sbump/no-module", absl::Cord());
+  return Annotate(status, "pid 7");
+}
+
 std::vector<std::string> PathsOf(const google::protobuf::RepeatedPtrField<v1::Module>& modules) {
   std::vector<std::string> paths;
   for (const v1::Module& module : modules) paths.push_back(module.path());
@@ -77,14 +84,13 @@ TEST_F(ModulesWatcherTest, ASettingThatIsNoNumberIsTheSameNextTime) {
 }
 
 TEST_F(ModulesWatcherTest, AProcessWithoutModulesHasAnEmptyTree) {
-  const auto first = Take(absl::FailedPreconditionError("it has no instance of X"));
+  const auto first = Take(NoModule());
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_TRUE(first[0].has_modules());
   EXPECT_THAT(first[0].modules().modules(), IsEmpty());
   EXPECT_THAT(PathsOf(Take(Look({ModuleAt("top", "Model")}))[0].change().appeared()),
               ElementsAre("top"));
-  EXPECT_THAT(PathsOf(Take(absl::FailedPreconditionError("none"))[0].change().vanished()),
-              ElementsAre("top"));
+  EXPECT_THAT(PathsOf(Take(NoModule())[0].change().vanished()), ElementsAre("top"));
 }
 
 TEST_F(ModulesWatcherTest, ALookAtWhichObjectsKeptChangingTellsNothing) {
@@ -94,9 +100,33 @@ TEST_F(ModulesWatcherTest, ALookAtWhichObjectsKeptChangingTellsNothing) {
   EXPECT_THAT(Take(Look({ModuleAt("top", "Model")})), IsEmpty());
 }
 
+TEST_F(ModulesWatcherTest, OneMomentOfThemIsToldAtFirstOnly) {
+  ModulesResult look = Look({ModuleAt("top", "Model")});
+  look.forest.has_changed = true;
+  EXPECT_THAT(Take(look), SizeIs(1)) << "with its warning";
+  ModulesResult torn = Look({ModuleAt("top", "Model"), ModuleAt("top.a", "Linear")});
+  torn.forest.has_changed = true;
+  EXPECT_THAT(Take(torn), IsEmpty());
+  torn.forest.has_changed = false;
+  EXPECT_THAT(Take(torn), SizeIs(1));
+}
+
+// A process can be traced, or stand still, or hold too much: its modules are there all the same.
 TEST_F(ModulesWatcherTest, OtherErrorsAreTheEnd) {
-  EXPECT_EQ(watcher.Take(absl::NotFoundError("no such process")).status(),
-            absl::NotFoundError("no such process"));
+  Take(Look({ModuleAt("top", "Model")}));
+  for (const absl::Status& error :
+       {absl::NotFoundError("no such process"), absl::FailedPreconditionError("it is traced")})
+    EXPECT_EQ(watcher.Take(error).status(), error);
+  EXPECT_THAT(Take(Look({ModuleAt("top", "Model")})), IsEmpty());
+}
+
+TEST_F(ModulesWatcherTest, SeveralOfOnePath) {
+  Take(Look({ModuleAt("top", "Model"), ModuleAt("top.a", "Linear"), ModuleAt("top.a", "ReLU")}));
+  EXPECT_THAT(Take(Look({ModuleAt("top", "Model"), ModuleAt("top.a", "Linear"),
+                         ModuleAt("top.a", "ReLU")})),
+              IsEmpty());
+  const auto news = Take(Look({ModuleAt("top", "Model"), ModuleAt("top.a", "Linear")}));
+  EXPECT_EQ(news[0].change().vanished(0).type(), "ReLU");
 }
 
 TEST_F(ModulesWatcherTest, AnotherProcessOfTheSameNumberIsTheEnd) {
@@ -115,7 +145,7 @@ TEST_F(ModulesWatcherTest, TheNextLookKeepsNames) {
   EXPECT_THAT(watcher.spec().query.named_roots, ElementsAre(kRoot, kOther));
   Take(absl::AbortedError("its objects changed"));
   EXPECT_THAT(watcher.spec().query.named_roots, SizeIs(2));
-  Take(absl::FailedPreconditionError("none"));
+  Take(NoModule());
   EXPECT_THAT(watcher.spec().query.named_roots, IsEmpty());
 }
 
@@ -135,6 +165,14 @@ TEST_F(ModulesWatcherTest, ManyComeInPieces) {
   EXPECT_EQ(appeared, 100);
 }
 
+TEST_F(ModulesWatcherTest, InTheOrderOfTheTree) {
+  Take(NoModule());
+  const auto news = Take(Look({ModuleAt("top", "Model"), ModuleAt("top.z", "Linear"),
+                               ModuleAt("top.z.0", "Linear"), ModuleAt("top.a", "Linear")}));
+  EXPECT_THAT(PathsOf(news[0].change().appeared()),
+              ElementsAre("top", "top.z", "top.z.0", "top.a"));
+}
+
 TEST(ToLookIntervalTest, DefaultAndBounds) {
   v1::WatchModulesRequest request;
   EXPECT_EQ(*ToLookInterval(request), 1'000'000'000u);
@@ -146,6 +184,16 @@ TEST(ToLookIntervalTest, DefaultAndBounds) {
     request.set_interval_ns(ns);
     EXPECT_TRUE(absl::IsInvalidArgument(ToLookInterval(request).status())) << ns;
   }
+}
+
+TEST(ToLookIntervalTest, AProcessIsNotStoppedAllTheTime) {
+  v1::WatchModulesRequest request;
+  request.mutable_tree()->set_max_stop_ns(1);
+  EXPECT_TRUE(ToLookInterval(request).ok());
+  request.set_interval_ns(999'999'999);
+  EXPECT_TRUE(absl::IsInvalidArgument(ToLookInterval(request).status()));
+  request.set_interval_ns(1'000'000'000);
+  EXPECT_TRUE(ToLookInterval(request).ok());
 }
 
 }  // namespace
