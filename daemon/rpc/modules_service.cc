@@ -50,6 +50,7 @@ absl::Status ModulesService::WatchTree(const Caller& caller, const v1::WatchModu
   SB_ASSIGN_OR_RETURN(const uint64_t interval_ns, ToLookInterval(request));
   SB_ASSIGN_OR_RETURN(ModulesSpec spec, ToSpec(request.tree()));
   SB_ASSIGN_OR_RETURN(const std::shared_ptr<void> admitted, AdmitWatch());
+  // Of no session: its role is what a reload judges, and the next look the process.
   const auto kept =
       gate_.KeepWatch(caller, "", [weak = watch.weak_from_this()](absl::Status revoked) {
         if (const auto to = weak.lock()) to->PostEnd(std::move(revoked));

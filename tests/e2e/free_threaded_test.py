@@ -6,14 +6,6 @@ MS = 0.001
 
 
 class FreeThreadedTest(Case):
-    def finish(self, session, target):
-        last = session.finish()
-        self.assertEqual(session.code, 0, session.errors)
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
-        return last
-
     @each_free_threaded
     def test_functions_that_8_threads_call_first_at_once(self, python):
         target = self.start_target(python, "parallel.py")

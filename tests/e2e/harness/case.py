@@ -228,6 +228,15 @@ class Case(unittest.TestCase):
     def assert_ends_well(self, target):
         self.assertEqual(target.end(), 0)
 
+    def finish(self, session, target):
+        """Ends the session, then the target, and returns the last update."""
+        last = session.finish()
+        self.assertEqual(session.code, 0, session.errors)
+        self.assert_clean_proof(last)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+        return last
+
     def eventually(self, holds, seconds=2, what="it"):
         """Waits until `holds()` is true and returns that value."""
         limit = time.monotonic() + seconds
