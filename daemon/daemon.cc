@@ -12,6 +12,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/attach/calibration.h"
@@ -91,7 +92,8 @@ void Recover(const std::string& state_dir, InterpreterFileCache& files) {
        {"failed", result.failed}});
 }
 
-// What could not be undone at once (someone else traced the process) is tried again now and then.
+// What could not be undone at once is tried again: now and then (someone else traced the process),
+// and soon after a session's end (it held the process, or what that had forked).
 class RecoveryTimer {
  public:
   RecoveryTimer(ControlThread& control, BlockingWork& blocking, const std::string& state_dir,
@@ -104,18 +106,29 @@ class RecoveryTimer {
     Wait();
   }
 
+  // From any thread.
+  void TrySoon() {
+    control_.Post([this] {
+      soon_ = true;
+      if (waits_) Wait();
+    });
+  }
+
  private:
+  static constexpr std::chrono::milliseconds kSoon{100}, kNowAndThen{10'000};
   // The next try passes by the journal that one which does not end has claimed. Each keeps its
   // thread, of BlockingWork::kMost: most of them are for requests.
   static constexpr size_t kMostThreads = 8;
 
   void Wait() {
-    timer_.expires_after(std::chrono::seconds(10));
+    waits_ = true;
+    timer_.expires_after(std::exchange(soon_, false) ? kSoon : kNowAndThen);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) Retry();
     });
   }
   void Retry() {
+    waits_ = false;
     if (blocking_.running() >= kMostThreads) return Wait();
     const auto retry = [this] {
       RetryRecovery(state_dir_, files_);
@@ -136,6 +149,8 @@ class RecoveryTimer {
   const std::string& state_dir_;
   InterpreterFileCache& files_;
   boost::asio::steady_timer timer_;
+  bool waits_ = false;  // both on the control thread
+  bool soon_ = false;
 };
 
 // Returns the most files that the daemon has open now. The usual soft limit of 1024 is for
@@ -255,6 +270,7 @@ int RunDaemon(const DaemonOptions& options) {
     CannotStart(gate.status());
     return EndEarly(blocking, kBadPolicy);
   }
+  RecoveryTimer recovery(control, blocking, options.state_dir, files);
   WalkTurn walk_turn;
   ProcessEvents process_events;
   Sleeper sleeper;
@@ -268,7 +284,8 @@ int RunDaemon(const DaemonOptions& options) {
                       .processes = &processes,
                       .clean_links = &clean_links,
                       .state_dir = options.state_dir,
-                      .calibration = &calibration});
+                      .calibration = &calibration},
+                     [&recovery] { recovery.TrySoon(); });
   Connections connections;
   absl::StatusOr<std::unique_ptr<RpcServers>> servers = RpcServers::Start([&] {
     RpcServers::Services services;
@@ -302,7 +319,6 @@ int RunDaemon(const DaemonOptions& options) {
   Reloader reloader(control, hangups, **gate, **door);
   Watchdog watchdog(control.io());
   auto keep_running = boost::asio::make_work_guard(control.io());
-  RecoveryTimer recovery(control, blocking, options.state_dir, files);
   std::thread shutdown;
   // The streams need this thread for their last messages, and the workers may be busy: wait
   // elsewhere.

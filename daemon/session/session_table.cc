@@ -32,6 +32,7 @@ absl::StatusOr<std::shared_ptr<Session>> SessionTable::Begin(
     session->Start([this, id, on_end = std::move(on_end)](absl::Status status) {
       Ended(id);
       on_end(std::move(status));
+      on_any_end_();
     });
     return sessions_[id] = std::move(session);  // its end waits for the mutex
   } catch (const std::exception& error) {

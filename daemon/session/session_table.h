@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,10 @@ class SessionTable {
  public:
   static constexpr size_t kMaxSessions = 256;
 
-  explicit SessionTable(SessionEnvironment environment) : environment_(std::move(environment)) {}
+  // `on_any_end`: after each session's end, on its thread.
+  explicit SessionTable(
+      SessionEnvironment environment, std::function<void()> on_any_end = [] {})
+      : environment_(std::move(environment)), on_any_end_(std::move(on_any_end)) {}
   ~SessionTable();
 
   // kAlreadyExists when a session has the pid, kResourceExhausted above kMaxSessions. `on_end` as
@@ -51,6 +55,7 @@ class SessionTable {
   std::pair<size_t, uint64_t> Progress() const;
 
   const SessionEnvironment environment_;
+  const std::function<void()> on_any_end_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, std::shared_ptr<Session>> sessions_;  // guarded by mutex_

@@ -194,7 +194,7 @@ class CopiesTest(Case):
         # Meanwhile the parent is free.
         self.assert_clean_proof(self.attach(target, "--target", "*/workers.py:*", daemon=daemon).finish())
         self.assert_clean_proof(of_copy.finish())
-        self.eventually(lambda: not daemon.journals(), 15, "looked at again")
+        self.eventually(lambda: not daemon.journals(), 5, "looked at again, as the copy's session is over")
         self.assertIn("event=forked_copy_disarmed pid=%s" % held, daemon.log)
         self.assert_nothing_left(target, daemon)
         self.assert_copies_work_disarmed(target)
@@ -261,7 +261,7 @@ class CopiesTest(Case):
         last = of_copy.finish()
         self.assertEqual(calls_by_name(last), {"step": N})
         self.assert_clean_proof(last)
-        self.eventually(lambda: not self.daemon.journals(), 15, "looked at again")
+        self.eventually(lambda: not self.daemon.journals(), 5, "looked at again, as the copy's session is over")
         self.assertEqual(target.ask("armed_workers"), {str(copy): []})
         self.assertEqual(target.ask("dismiss"), [0])
         self.assert_nothing_left(target)
