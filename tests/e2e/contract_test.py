@@ -110,7 +110,7 @@ class ContractTest(Case):
 
     def test_match_without_a_match(self):
         target = self.start_target()
-        found = self.daemon.ctl("match", "--pid", target.pid, "--target", "*/calls.py:Shape.aera")
+        found = self.daemon.ctl("match", "--pid", target.pid, "--target", "*/calls.py:Shape.aera", "--max-stop", "1s")
         self.assertEqual(found.code, 7, found)
         self.assertIn("Shape.area", found.out)  # the near miss
         self.assert_nothing_left(target)

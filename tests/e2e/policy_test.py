@@ -19,11 +19,11 @@ STEP = ("--target", "*steady.py:step")
 
 class RolesTest(Guarded):
     def test_a_viewer_looks_and_may_not_attach(self):
-        self.start("callers:\n  - {user: %d, role: viewer}\n" % ALICE)
+        self.start("callers:\n  - {user: %d, role: viewer, limits: {max_stop: 1s}}\n" % ALICE)
         target = self.start_target(script="steady.py")
         session = self.attach(target, *STEP)  # root's
         for arguments in (["list"], ["doctor"], ["doctor", "--pid", target.pid], ["version"],
-                          ["match", "--pid", target.pid, *STEP]):
+                          ["match", "--pid", target.pid, *STEP, "--max-stop", "1s"]):
             with self.subTest(arguments=arguments):
                 answer = self.ctl_as(ALICE, *arguments)
                 self.assertEqual(answer.code, 0, answer)

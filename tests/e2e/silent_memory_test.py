@@ -46,7 +46,8 @@ class SilentMemoryTest(HostileCase):
     def test_a_page_that_never_comes_is_not_read(self):
         """Whoever reads it holds the process's memory locked meanwhile, and with a probe on top the whole machine."""
         target = self.silent_target("silent_page", "data")
-        for command in (["doctor"], ["match", *STEP], ["attach", *STEP, "--duration", "200ms"]):
+        for command in (["doctor"], ["match", *STEP, "--max-stop", "1s"],
+                        ["attach", *STEP, "--duration", "200ms"]):
             self.assertEqual(self.ask_of(target.pid, *command).code, 0)
         self.assertEqual(self.files.reads, 0)
         self.assertEqual(target.ask("call", 100, seconds=10), 5050)
