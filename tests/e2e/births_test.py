@@ -34,12 +34,8 @@ def run():
 
 class BirthsTest(Case):
     def finish(self, session, target):
-        last = session.finish()
-        self.assertEqual(session.code, 0, session.errors)
+        last = super().finish(session, target)
         self.assert_exact(last)
-        self.assert_clean_proof(last)
-        self.assert_nothing_left(target)
-        self.assert_ends_well(target)
         return last
 
     @each_interpreter
