@@ -331,6 +331,7 @@ int RunDaemon(const DaemonOptions& options) {
         (*door)->Close();
         LeaveBehind(left);
       }
+      (*gate)->EndWatches(absl::UnavailableError("the daemon is shutting down"));
       // What was kept for processes that these sessions were on.
       blocking.Within(kLastRecovery, [&] { RetryRecovery(options.state_dir, files); });
       blocking.GiveUpAll();

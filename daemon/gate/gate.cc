@@ -243,6 +243,20 @@ std::shared_ptr<Gate::Watch> Gate::KeepWatch(const Caller& caller, const std::st
   return watch;
 }
 
+std::vector<std::shared_ptr<Gate::Watch>> Gate::Watches() const {
+  std::vector<std::shared_ptr<Watch>> watches;
+  for (const auto& weak : watches_)
+    if (auto strong = weak.lock()) watches.push_back(std::move(strong));
+  return watches;
+}
+
+void Gate::EndWatches(const absl::Status& why) {
+  std::unique_lock lock(mutex_);
+  const std::vector<std::shared_ptr<Watch>> watches = Watches();
+  lock.unlock();
+  for (const auto& watch : watches) watch->end(why);
+}
+
 // A process that came since may be one that the watcher may not look at.
 bool Gate::MayShow(Watch& watch) {
   const std::shared_ptr<Admission> admission = watch.admission.lock();
@@ -286,8 +300,7 @@ void Gate::EndWhatIsRevoked() {
     std::lock_guard lock(mutex_);
     for (const auto& weak : admitted_)
       if (auto strong = weak.lock()) admitted.push_back(std::move(strong));
-    for (const auto& weak : watches_)
-      if (auto strong = weak.lock()) watches.push_back(std::move(strong));
+    watches = Watches();
   }
   for (const auto& admission : admitted) {
     AccessRequest request{.action = Action::kAttach,

@@ -72,6 +72,8 @@ class Gate {
   struct Watch;
   std::shared_ptr<Watch> KeepWatch(const Caller& caller, const std::string& session_id,
                                    std::function<void(absl::Status)> end);
+  // All of them, as the daemon ends.
+  void EndWatches(const absl::Status& why);
   // Asked before each snapshot is shown, one after the other. Does not block.
   bool MayShow(Watch& watch);
 
@@ -88,7 +90,8 @@ class Gate {
   std::optional<Refusal> DecideSession(const Policy& policy, const Caller& caller, Action action,
                                        const Admission* admission, uint64_t delay_ns) const;
   void EndWhatIsRevoked();
-  size_t SessionsOf(const std::string& owner) const;  // needs mutex_
+  std::vector<std::shared_ptr<Watch>> Watches() const;  // needs mutex_
+  size_t SessionsOf(const std::string& owner) const;    // needs mutex_
   void Forget(const Admission& over);
 
   const GateOptions options_;

@@ -34,7 +34,7 @@ std::shared_ptr<const SessionSnapshot> UpdateStream::TakeLatest() {
 
 void UpdateStream::PostEnd(absl::Status status) {
   control_.Post([self = shared_from_this(), status = std::move(status)] {
-    self->end_ = std::make_unique<absl::Status>(status);
+    if (self->end_ == nullptr) self->end_ = std::make_unique<absl::Status>(status);
     self->Pump();
   });
 }

@@ -24,7 +24,7 @@ class UpdateStream : public grpc::ServerWriteReactor<v1::SessionUpdate>,
   // end.
   void PostCancelHandler(std::function<void()> on_cancel);
   void PostSnapshot(std::shared_ptr<const SessionSnapshot> snapshot);
-  // Ends the stream with `status` once everything is sent.
+  // Ends the stream with `status` once everything is sent. The first one counts.
   void PostEnd(absl::Status status);
 
   // gRPC's threads.

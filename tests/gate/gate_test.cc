@@ -15,6 +15,7 @@
 namespace sbump {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(GateTest, RefusalsAreCountedAndRecorded) {
@@ -157,6 +158,17 @@ TEST_F(GateTest, WatchersAreToldWhenTheyMayNotWatchAnyMore) {
   gate_->Reload();
   EXPECT_THAT(told, HasSubstr("uid 2 has no role"));
   EXPECT_EQ(gone, "");
+}
+
+TEST_F(GateTest, WatchersAreToldThatTheDaemonEnds) {
+  std::vector<absl::Status> told;
+  const auto end = [&](absl::Status status) { told.push_back(std::move(status)); };
+  const auto of_session = gate_->KeepWatch(Local(2), "s1", end);
+  const auto of_none = gate_->KeepWatch(Local(2), "", end);
+  gate_->KeepWatch(Local(2), "s1", end).reset();
+  gate_->EndWatches(absl::UnavailableError("it ends"));
+  EXPECT_THAT(told,
+              ElementsAre(absl::UnavailableError("it ends"), absl::UnavailableError("it ends")));
 }
 
 // It is authorised before the record is on the disk, and the session's only after that.

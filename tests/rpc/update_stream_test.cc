@@ -141,6 +141,15 @@ TEST_F(UpdateStreamTest, ALargeUpdateArrivesWholeAndInOrder) {
   EXPECT_EQ(rows, 20'000);
 }
 
+// Who may not watch any more is told so, also where the session ends before all is sent.
+TEST_F(UpdateStreamTest, TheFirstEndCounts) {
+  Post(Ended(SnapshotOf(20'000, 1), "detached"));
+  PostEnd(absl::PermissionDeniedError("revoked"));
+  PostEnd(absl::OkStatus());
+  ReadToTheEnd();
+  EXPECT_EQ(status_.error_message(), "revoked");
+}
+
 TEST_F(UpdateStreamTest, AnErrorWithoutAnyUpdate) {
   PostEnd(absl::NotFoundError("pid 42: no such process"));
   EXPECT_TRUE(ReadToTheEnd().empty());
