@@ -24,6 +24,8 @@ std::string ChangeText(const v1::ModulesChange& change, const Palette& palette) 
   AppendLines('-', Tone::kBad, change.vanished(), palette, text);
   AppendLines('+', Tone::kGood, change.appeared(), palette, text);
   AppendLines('~', Tone::kWarn, change.changed(), palette, text);
+  for (const std::string& warning : change.warnings())
+    text += palette.Paint(Tone::kWarn, StrCat("warning: ", Printable(warning))) + "\n";
   return text;
 }
 

@@ -8,7 +8,8 @@
 
 namespace sbump {
 
-// "- path Type", "+ path Type" and "~ path Type", a line each: vanished, appeared, changed.
+// "- path Type", "+ path Type" and "~ path Type", a line each: vanished, appeared, changed. Then
+// "warning: ..." of each that is new.
 std::string ChangeText(const v1::ModulesChange& change, const Palette& palette);
 
 }  // namespace sbump

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/field_comparator.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -36,8 +37,9 @@ bool AreSame(const v1::Module& a, const v1::Module& b) {
   return differencer.Compare(a, b);
 }
 
-std::vector<v1::ModulesChange> ChangesBetween(const Modules& before, const Modules& now) {
-  const auto then = WithKeys(before), today = WithKeys(now);
+std::vector<v1::ModulesChange> ChangesBetween(const v1::ListModulesReply& before,
+                                              const v1::ListModulesReply& now) {
+  const auto then = WithKeys(before.modules()), today = WithKeys(now.modules());
   const std::map<Key, const v1::Module*> old_ones(then.begin(), then.end());
   const std::map<Key, const v1::Module*> new_ones(today.begin(), today.end());
   Pieces<v1::ModulesChange> pieces{{}};
@@ -55,6 +57,11 @@ std::vector<v1::ModulesChange> ChangesBetween(const Modules& before, const Modul
     else if (!AreSame(*old->second, *module))
       add(&v1::ModulesChange::add_changed, *module);
   }
+  for (const std::string& warning : now.warnings()) {
+    if (std::ranges::find(before.warnings(), warning) != before.warnings().end()) continue;
+    pieces.First().add_warnings(warning);
+    any = true;
+  }
   return any ? pieces.Take() : std::vector<v1::ModulesChange>();
 }
 
@@ -66,7 +73,8 @@ std::vector<v1::ModulesUpdate> AsFirst(std::vector<v1::ListModulesReply> pieces)
   return updates;
 }
 
-std::vector<v1::ModulesUpdate> AsChanges(const Modules& before, const Modules& now) {
+std::vector<v1::ModulesUpdate> AsChanges(const v1::ListModulesReply& before,
+                                         const v1::ListModulesReply& now) {
   std::vector<v1::ModulesUpdate> updates;
   for (v1::ModulesChange& change : ChangesBetween(before, now))
     *updates.emplace_back().mutable_change() = std::move(change);
@@ -97,8 +105,8 @@ absl::StatusOr<std::vector<v1::ModulesUpdate>> ModulesWatcher::Take(
   } else if (!MayHaveModulesLater(look.status())) {
     return look.status();
   }
-  Modules now;
-  for (const v1::ListModulesReply& piece : pieces) now.MergeFrom(piece.modules());
+  v1::ListModulesReply now;
+  for (const v1::ListModulesReply& piece : pieces) now.MergeFrom(piece);
   std::vector<v1::ModulesUpdate> updates =
       before_ ? AsChanges(*before_, now) : AsFirst(std::move(pieces));
   before_ = std::move(now);

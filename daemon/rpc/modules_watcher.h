@@ -29,8 +29,8 @@ class ModulesWatcher {
   absl::Status CheckProcess(const ProcessInfo& process);
 
   ModulesSpec spec_;
-  std::optional<uint64_t> start_ticks_;                                   // of the process
-  std::optional<google::protobuf::RepeatedPtrField<v1::Module>> before_;  // at the last look
+  std::optional<uint64_t> start_ticks_;         // of the process
+  std::optional<v1::ListModulesReply> before_;  // of the last look
 };
 
 // kInvalidArgument: it is none, or too short for a process that may be stopped at each look.

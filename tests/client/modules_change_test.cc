@@ -28,6 +28,15 @@ TEST(ModulesChangeTest, EachKind) {
             "~ top.c  Identity\n");
 }
 
+TEST(ModulesChangeTest, WarningsComeLast) {
+  v1::ModulesChange change;
+  change.add_warnings("one\ntwo");
+  Add(change.mutable_appeared(), "top.d", "Linear");
+  EXPECT_EQ(TextOf(change),
+            "+ top.d  Linear\n"
+            "warning: one\\ntwo\n");
+}
+
 TEST(ModulesChangeTest, NamesCannotMakeLines) {
   v1::ModulesChange change;
   Add(change.mutable_appeared(), "top.a\nb", "\x1b[31m");

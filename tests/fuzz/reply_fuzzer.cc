@@ -15,6 +15,8 @@
 #include "client/findings.h"
 #include "client/json_output.h"
 #include "client/match_view.h"
+#include "client/modules_change.h"
+#include "client/modules_view.h"
 #include "client/printable.h"
 #include "client/session_list.h"
 #include "client/session_model.h"
@@ -161,6 +163,17 @@ void FuzzSpans(const v1::SpanBatch& batch) {
   trees.Finish();
 }
 
+void FuzzModules(const v1::ListModulesReply& reply) {
+  CheckJson(reply);
+  CheckText(sbump::ModulesText(reply, sbump::Palette(false)));
+}
+
+void FuzzModulesChange(const v1::ModulesChange& change) {
+  CheckJson(change);
+  if (const std::string text = sbump::ChangeText(change, sbump::Palette(false)); !text.empty())
+    CheckText(text);
+}
+
 template <typename Reply>
 void FuzzPlain(const Reply& reply) {
   CheckJson(reply);
@@ -175,6 +188,8 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::UpdateReply, FuzzPlain<v1::UpdateReply>>,
     With<v1::GetInfoReply, FuzzPlain<v1::GetInfoReply>>,
     With<v1::SpanBatch, FuzzSpans>,
+    With<v1::ListModulesReply, FuzzModules>,
+    With<v1::ModulesChange, FuzzModulesChange>,
 };
 
 }  // namespace

@@ -74,6 +74,20 @@ TEST_F(ModulesWatcherTest, AllThenNothingThenWhatIsDifferent) {
   EXPECT_FALSE(change.more());
 }
 
+TEST_F(ModulesWatcherTest, AWarningIsNewsUntilTheNextLookHasIt) {
+  ModulesResult look = Look({ModuleAt("top", "Model")});
+  look.warnings = {"one"};
+  Take(look);
+  EXPECT_THAT(Take(look), IsEmpty());
+  look.forest.warnings = {"two"};
+  const auto news = Take(look);
+  ASSERT_THAT(news, SizeIs(1));
+  EXPECT_THAT(news[0].change().warnings(), ElementsAre("two"));
+  EXPECT_THAT(Take(look), IsEmpty());
+  look.forest.warnings.clear();
+  EXPECT_THAT(Take(look), IsEmpty()) << "that one has gone is none";
+}
+
 TEST_F(ModulesWatcherTest, ASettingThatIsNoNumberIsTheSameNextTime) {
   Module module = ModuleAt("top", "Model");
   module.attributes = {
