@@ -14,9 +14,6 @@ EXIT = -1  # asked of a worker
 
 
 class PreforkTest(FamilyCase):
-    # It has the machine for itself (BUILD): 75 to 175 ms, some of that for the probes of those that are replaced.
-    most_ms = 500
-
     def start_server(self, python, workers):
         self.socket = self.scratch + "/socket"
         server = self.start_target(python, "prefork.py", self.socket)

@@ -9,12 +9,12 @@ from harness.child import Timeout
 
 JOINED = "^(forked|executed); attached after [0-9]+ms(, before its first call|, held after it ran for [0-9]+us|, held meanwhile)?$"
 
+# From the fork or exec until it is attached, in the median of those of a test: more than three times the worst of 203
+# tests, niced and with up to 20 others that wanted the two processors (87 ms and 346 ms; mostly 20 to 30 ms).
+MOST_MS = {"forked": 300, "executed": 1100}
+
 
 class FamilyCase(Case):
-    # From the fork or exec until it is attached, in the median of those of a test. Beside another test, which may have the
-    # kernel place and take probes meanwhile: mostly 20 to 150 ms, at worst 459 and 346 ms.
-    most_ms = 1100
-
     def follow(self, target, *arguments):
         """`step` counts its own calls."""
         return self.attach(target, "-C", "--target", "*/workers.py:step", *arguments)
@@ -43,7 +43,7 @@ class FamilyCase(Case):
         seen = "%s, attached after %s ms" % (how, ms)
         print(seen if pids else "", end=" ", file=sys.stderr)
         if soon and ms:
-            self.assertLessEqual(statistics.median(ms), self.most_ms, seen)
+            self.assertLessEqual(statistics.median(ms), MOST_MS[how], seen)
 
     def assert_calls(self, update, expected):
         """Calls of `step` by process."""
