@@ -66,6 +66,7 @@ static __always_inline __u64 delay(struct pt_regs* ctx, struct sb_slot* slot, __
       .reschedule_every_ns = RESCHEDULE_EVERY_NS,
   };
   __u64 injected_ns;
+  bool is_clipped = false;
 
   if (delay_ns == 0 || now_ns < control.delay_from_ns || now_ns >= control.delay_until_ns) return 0;
   if (every > 1 && call % every != 0) return 0;
@@ -73,13 +74,17 @@ static __always_inline __u64 delay(struct pt_regs* ctx, struct sb_slot* slot, __
   if (config.sleeps && delay_ns >= SB_SHORTEST_SLEEP_NS) {
     struct sb_sleep_request request = {
         .begun_ns = now_ns,
-        .wake_ns = spin.deadline_ns,
         .delay_ns = delay_ns,
         .trap_cost_ns = trap_cost_ns,
         .slot = index,
     };
 
+    /* It may be seconds: they end with the session. */
+    is_clipped = spin.deadline_ns > control.delay_until_ns;
+    if (is_clipped) spin.deadline_ns = control.delay_until_ns;
+    request.wake_ns = spin.deadline_ns;
     if (sleep_or_spin(&request, &spin)) return 0;
+    spin.aborted |= is_clipped;
   } else {
     run_spin(&spin);
     if (spin.now_ns < spin.deadline_ns) spin.aborted = true;

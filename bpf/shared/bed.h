@@ -29,7 +29,7 @@ struct sb_bed {
 struct sb_sleep_request {
   __u64 sequence;
   __u64 begun_ns; /* CLOCK_MONOTONIC */
-  __u64 wake_ns;  /* CLOCK_MONOTONIC: end of the delay */
+  __u64 wake_ns;  /* CLOCK_MONOTONIC: end of the delay, or of the session before it */
   __u64 delay_ns; /* asked for; with the trap's own cost, which wake_ns leaves out */
   __u32 trap_cost_ns;
   __u32 slot;

@@ -58,6 +58,11 @@ int SeizeOf(const TargetProcess& process, pid_t tid) {
   return SeizedThread::Seize(tid);
 }
 
+// With the session, before the delay is over.
+bool EndsEarly(const sb_sleep_request& request) {
+  return request.wake_ns + request.trap_cost_ns < request.begun_ns + request.delay_ns;
+}
+
 }  // namespace
 
 class Sleeper::Impl {
@@ -269,7 +274,7 @@ class Sleeper::Room : public Sleeper::Sleepers {
     slept_.push_back({.slot = request.slot,
                       .delay_ns = request.delay_ns,
                       .injected_ns = injected_ns,
-                      .cut_short = held.cut_short});
+                      .cut_short = held.cut_short || EndsEarly(request)});
   }
 
   void TellIfEmpty() {

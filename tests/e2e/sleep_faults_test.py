@@ -148,6 +148,32 @@ class SleepFaultsTest(SleepCase):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_daemon_stopped_in_a_delay_that_is_longer_than_the_session(self):
+        daemon = self.start_daemon()
+        target = self.start_target(script="steady.py")
+        self.attach(target, "--target", "*steady.py:step", "--delay", "10s", "--mode", "sleep", "--ttl", "2s",
+                    daemon=daemon)
+        target.send("each", 1)
+        time.sleep(1)
+        daemon.child.send_signal(signal.SIGSTOP)
+        [slept] = target.answer()
+        self.assertLess(slept, 7000 * MS)
+        self.assertEqual(daemon.child.wait(5), -signal.SIGKILL)
+        self.start_daemon(state_dir=daemon.state_dir)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def test_the_end_of_the_window_ends_a_delay(self):
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "10s", "--mode", "sleep",
+                              "--duration", "1s")
+        [slept] = target.ask("each", 1)
+        self.assertLess(slept, 3000 * MS)
+        last = session.wait_end()
+        self.assertEqual(self.skips(last, "cut short"), 1)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
 
 if __name__ == "__main__":
     main()
