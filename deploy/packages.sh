@@ -26,7 +26,7 @@ BUILD=(
 )
 TESTS=(
   libgtest-dev libgmock-dev libclang-rt-14-dev
-  clang-format-14 shellcheck groff-base iproute2 logrotate man-db openssl procps prometheus runc strace
+  clang-format-14 curl shellcheck groff-base iproute2 logrotate man-db openssl procps prometheus runc strace
   systemd systemd-container util-linux
   # a GPU's runtime to slow (no GPU needed)
   libamdhip64-5

@@ -25,6 +25,7 @@ struct Gate::Watch {
   Caller caller;
   std::weak_ptr<Admission> admission;
   std::function<void(absl::Status)> end;
+  Action action = Action::kWatch;
   size_t judged_targets = 0;
   bool is_over = false;
 };
@@ -234,9 +235,9 @@ absl::StatusOr<std::shared_ptr<Admission>> Gate::Admit(const Caller& caller, Att
 }
 
 std::shared_ptr<Gate::Watch> Gate::KeepWatch(const Caller& caller, const std::string& session_id,
-                                             std::function<void(absl::Status)> end) {
-  auto watch = std::make_shared<Watch>(
-      Watch{.caller = caller, .admission = Find(session_id), .end = std::move(end)});
+                                             std::function<void(absl::Status)> end, Action action) {
+  auto watch = std::make_shared<Watch>(Watch{
+      .caller = caller, .admission = Find(session_id), .end = std::move(end), .action = action});
   std::lock_guard lock(mutex_);
   std::erase_if(watches_, [](const auto& weak) { return weak.expired(); });
   watches_.push_back(watch);
@@ -263,10 +264,10 @@ bool Gate::MayShow(Watch& watch) {
   if (watch.is_over || admission == nullptr) return !watch.is_over;
   const size_t targets = admission->target_count();
   if (std::exchange(watch.judged_targets, targets) == targets) return true;
-  const auto refusal = DecideSession(*policy(), watch.caller, Action::kWatch, admission.get(), 0);
+  const auto refusal = DecideSession(*policy(), watch.caller, watch.action, admission.get(), 0);
   if (!refusal) return true;
   watch.is_over = true;
-  watch.end(Refuse(watch.caller, {.action = Action::kWatch}, *refusal, admission->session_id()));
+  watch.end(Refuse(watch.caller, {.action = watch.action}, *refusal, admission->session_id()));
   return false;
 }
 
@@ -321,7 +322,7 @@ void Gate::EndWhatIsRevoked() {
   }
   for (const auto& watch : watches) {
     const auto refusal =
-        DecideSession(*now, watch->caller, Action::kWatch, watch->admission.lock().get(), 0);
+        DecideSession(*now, watch->caller, watch->action, watch->admission.lock().get(), 0);
     if (refusal) watch->end(refusal->ToStatus());
   }
 }

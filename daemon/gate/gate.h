@@ -68,13 +68,14 @@ class Gate {
   absl::StatusOr<std::shared_ptr<Admission>> Admit(const Caller& caller, AttachSpec& spec);
 
   // Ends the stream of somebody who may not watch the session any more, at a reload or when a
-  // process comes to it. Until the returned value is gone.
+  // process comes to it. Until the returned value is gone. `action`: what the stream needs.
   struct Watch;
   std::shared_ptr<Watch> KeepWatch(const Caller& caller, const std::string& session_id,
-                                   std::function<void(absl::Status)> end);
+                                   std::function<void(absl::Status)> end,
+                                   Action action = Action::kWatch);
   // All of them, as the daemon ends.
   void EndWatches(const absl::Status& why);
-  // Asked before each snapshot is shown, one after the other. Does not block.
+  // Asked before each snapshot (or spans) is shown, one after the other. Does not block.
   bool MayShow(Watch& watch);
 
  private:

@@ -77,8 +77,8 @@ grpc::ServerWriteReactor<v1::ModulesUpdate>* ModulesService::WatchModules(
 }
 
 // It takes them away: whoever may end the session may do that.
-absl::Status ModulesService::Watch(const Caller& caller, const std::string& session_id,
-                                   SpanStream& stream) {
+absl::Status ModulesService::WatchSpansOf(const Caller& caller, const std::string& session_id,
+                                          SpanStream& stream) {
   SB_RETURN_IF_ERROR(gate_.Allow(caller, {.action = Action::kWatch}));
   const std::shared_ptr<Session> session = table_.Find(session_id);
   if (session == nullptr) {
@@ -90,7 +90,15 @@ absl::Status ModulesService::Watch(const Caller& caller, const std::string& sess
     return absl::FailedPreconditionError(
         StrCat("session ", session_id, " was begun without spans: attach with them"));
   }
-  stream.PostStart(session->spec().spans->hub);
+  const auto end = [weak = stream.weak_from_this()](absl::Status why) {
+    // As the daemon ends its session has ended before, and the rest is read.
+    if (absl::IsUnavailable(why)) return;
+    if (const auto to = weak.lock()) to->PostEnd(std::move(why));
+  };
+  stream.PostStart(session->spec().spans->hub,
+                   [this, watch = gate_.KeepWatch(caller, session_id, end, Action::kDetach)] {
+                     return gate_.MayShow(*watch);
+                   });
   return absl::OkStatus();
 }
 
@@ -99,7 +107,7 @@ grpc::ServerWriteReactor<v1::SpanBatch>* ModulesService::WatchSpans(
   const std::shared_ptr<SpanStream> stream = SpanStream::Make(control_);
   const absl::StatusOr<Caller> caller = connections_.Find(context->peer());
   absl::Status status =
-      caller.ok() ? Watch(*caller, request->session_id(), *stream) : caller.status();
+      caller.ok() ? WatchSpansOf(*caller, request->session_id(), *stream) : caller.status();
   if (!status.ok()) stream->PostEnd(std::move(status));
   return stream.get();
 }

@@ -42,7 +42,8 @@ class ModulesService : public v1::Modules::CallbackService {
   absl::StatusOr<std::shared_ptr<void>> AdmitWatch();
   absl::Status WatchTree(const Caller& caller, const v1::WatchModulesRequest& request,
                          ModulesWatch& watch);
-  absl::Status Watch(const Caller& caller, const std::string& session_id, SpanStream& stream);
+  absl::Status WatchSpansOf(const Caller& caller, const std::string& session_id,
+                            SpanStream& stream);
 
   // Each keeps a tree, and may keep a thread of BlockingWork.
   static constexpr int kMostWatches = 6;

@@ -13,8 +13,8 @@ std::shared_ptr<SpanStream> SpanStream::Make(ControlThread& control) {
   return stream;
 }
 
-void SpanStream::PostStart(std::shared_ptr<SpanHub> hub) {
-  control_.Post([self = shared_from_this(), hub = std::move(hub)] {
+void SpanStream::PostStart(std::shared_ptr<SpanHub> hub, std::function<bool()> may_show) {
+  control_.Post([self = shared_from_this(), hub = std::move(hub), may_show = std::move(may_show)] {
     if (self->finished_ || !self->end_.ok()) return;
     const auto on_news = [weak = std::weak_ptr(self)] {
       if (const auto stream = weak.lock()) stream->PostPump();
@@ -23,6 +23,7 @@ void SpanStream::PostStart(std::shared_ptr<SpanHub> hub) {
       return self->Finish(absl::FailedPreconditionError("another client reads its spans"));
     }
     self->hub_ = hub;
+    self->may_show_ = may_show;
   });
 }
 
@@ -60,7 +61,7 @@ void SpanStream::OnDone() {
 void SpanStream::Pump() {
   if (writing_ || finished_) return;
   if (!end_.ok()) return Finish(end_);
-  if (hub_ == nullptr) return;
+  if (hub_ == nullptr || !may_show_()) return;
   const SpanHub::Taken taken = hub_->Take(kMostInBatch);
   if (!taken.spans.empty() || !taken.operations.empty() || taken.lost != lost_) {
     lost_ = taken.lost;
@@ -73,6 +74,7 @@ void SpanStream::Pump() {
 
 void SpanStream::Finish(absl::Status status) {
   if (std::exchange(finished_, true)) return;
+  may_show_ = {};
   grpc::ServerWriteReactor<v1::SpanBatch>::Finish(ToGrpc(status));
 }
 

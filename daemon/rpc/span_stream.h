@@ -20,8 +20,9 @@ class SpanStream : public grpc::ServerWriteReactor<v1::SpanBatch>,
   // Lives until gRPC is done with it. It ends at once with an error that is given.
   static std::shared_ptr<SpanStream> Make(ControlThread& control);
 
-  // From any thread, once: reads from the hub until that has no more.
-  void PostStart(std::shared_ptr<SpanHub> hub);
+  // From any thread, once: reads from the hub until that has no more, or `may_show` says no (which
+  // also ends the stream).
+  void PostStart(std::shared_ptr<SpanHub> hub, std::function<bool()> may_show);
   // Ends the stream.
   void PostEnd(absl::Status status);
 
@@ -44,6 +45,7 @@ class SpanStream : public grpc::ServerWriteReactor<v1::SpanBatch>,
 
   // Control thread only.
   std::shared_ptr<SpanHub> hub_;
+  std::function<bool()> may_show_;
   v1::SpanBatch batch_;
   uint64_t lost_ = 0;  // that were told
   absl::Status end_;

@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 
-from harness import traces
+from harness import raw_call, traces
 from harness.case import main
 from harness.daemon import REPO
 from harness.guarded import Guarded, UserSession
-from harness.users import ALICE, BOB, GROUP, mode_of, open_to_users
+from harness.users import ALICE, BOB, GROUP, as_user, mode_of, open_to_users
 
 BAD_ARGUMENTS, PERMISSION, LIMIT = 2, 6, 12
 BAD_POLICY = 3  # of sbumpd
@@ -120,6 +120,36 @@ class ReloadTest(Guarded):
         for one in (target, kept):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
+
+    def test_a_revoked_role_reads_no_more_spans(self):
+        """Of a session that somebody else began, and does not read."""
+        self.start("callers:\n  - {user: %d, role: viewer}\n  - {user: %d, role: operator, sessions: all}\n" % (ALICE, BOB))
+        target = self.start_target(self.python, "models.py", "2.13")
+        target.ask("make", "main")
+        modules = raw_call.field(2, raw_call.field(5, raw_call.field(1, b"*")))
+        begun, updates = self.call_as(0, "Control/Attach", raw_call.number(1, target.pid) + modules + raw_call.field(17, b""))
+        self.eventually(lambda: b"top.layers" in updates(), 20, "the attach")
+        [session] = json.loads(self.daemon.ctl("list", "--format", "json").out)["sessions"]
+        watch = raw_call.field(1, session["session_id"].encode())
+        viewer, told = self.call_as(ALICE, "Modules/WatchSpans", watch)
+        self.assertEqual(viewer.wait(10), 0)
+        self.assertIn(b"grpc-status: 7", told())
+        reader, told = self.call_as(BOB, "Modules/WatchSpans", watch)
+        self.eventually(lambda: (target.ask("forward", "main"), b"top.layers" in told())[1], 20, "a span")
+        self.reload("callers: []\n")
+        self.assertEqual(reader.wait(10), 0)
+        self.assertIn(b"grpc-status: 7", told())
+        self.assertIsNone(begun.poll())
+        self.assertEqual(self.daemon.ctl("detach", "--all").code, 0)
+        self.assertEqual(begun.wait(10), 0)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def call_as(self, uid, method, message):
+        call, reply = raw_call.start(as_user(uid), self.daemon.socket, method, message, self.scratch)
+        self.addCleanup(call.wait)
+        self.addCleanup(call.kill)
+        return call, reply
 
     def test_a_revoked_role_sees_no_more_of_modules(self):
         self.start("callers:\n  - {user: %d, role: viewer}\n" % BOB)
