@@ -63,7 +63,7 @@ int BPF_PROG(sb_exec, struct task_struct* task) {
   __u32 pid = process_number(task);
   __u64* owner = bpf_map_lookup_elem(&followed, &pid);
 
-  if (owner) tell(SB_PROCESS_EXECUTED, *owner, pid, 0, 0, 0);
+  if (owner) tell(SB_PROCESS_EXECUTED, *owner, pid, 0, 0, task->start_boottime);
   return 0;
 }
 

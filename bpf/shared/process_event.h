@@ -13,7 +13,7 @@ enum sb_process_event_kind {
 struct sb_process_event {
   __u64 owner;             /* of the session that follows it */
   __u64 at_ns;             /* CLOCK_MONOTONIC */
-  __u64 start_boottime_ns; /* FORKED: CLOCK_BOOTTIME; with its number it names the process */
+  __u64 start_boottime_ns; /* CLOCK_BOOTTIME; with its number it names the process */
   __u32 kind;
   __u32 pid;
   __u32 parent_pid;    /* FORKED */

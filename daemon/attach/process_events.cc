@@ -162,13 +162,14 @@ struct ProcessEvents::Impl {
     std::lock_guard lock(mutex);
     const auto handler = handlers.find(event.owner);
     if (handler == handlers.end()) return;
-    handler->second({.kind = event.kind == SB_PROCESS_FORKED ? ProcessEvent::Kind::kForked
-                                                             : ProcessEvent::Kind::kExecuted,
-                     .pid = static_cast<pid_t>(event.pid),
-                     .parent_pid = static_cast<pid_t>(event.parent_pid),
-                     .shares_memory = event.shares_memory != 0,
-                     .at_ns = event.at_ns,
-                     .start_ticks = event.start_boottime_ns / (kNsPerSecond / ticks_per_second)});
+    handler->second(
+        {.kind = event.kind == SB_PROCESS_FORKED ? ProcessEvent::Kind::kForked
+                                                 : ProcessEvent::Kind::kExecuted,
+         .process = {.pid = static_cast<pid_t>(event.pid),
+                     .start_ticks = event.start_boottime_ns / (kNsPerSecond / ticks_per_second)},
+         .parent_pid = static_cast<pid_t>(event.parent_pid),
+         .shares_memory = event.shares_memory != 0,
+         .at_ns = event.at_ns});
   }
 };
 

@@ -11,17 +11,17 @@
 #include <memory>
 
 #include "daemon/base/status.h"
+#include "daemon/process/target_process.h"
 
 namespace sbump {
 
 struct ProcessEvent {
   enum class Kind { kForked, kExecuted };
   Kind kind{};
-  pid_t pid = 0;
+  TargetId process;
   pid_t parent_pid = 0;        // kForked
   bool shares_memory = false;  // kForked: with its parent, until it calls exec
   uint64_t at_ns = 0;          // CLOCK_MONOTONIC
-  uint64_t start_ticks = 0;    // kForked: as TargetId has it
 };
 
 class ProcessEvents {

@@ -25,7 +25,7 @@ absl::Status ParseUids(const std::string& status, ProcessFacts& facts) {
   const size_t at = status.find("\nUid:");
   std::istringstream line(at == std::string::npos ? "" : status.substr(at + 5));
   if (line >> facts.real_uid >> facts.effective_uid) return absl::OkStatus();
-  return absl::DataLossError(StrCat("pid ", facts.pid, ": /proc/PID/status names no Uid"));
+  return absl::DataLossError(StrCat("pid ", facts.id.pid, ": /proc/PID/status names no Uid"));
 }
 
 std::string Joined(std::string cmdline) {
@@ -58,7 +58,7 @@ std::vector<std::string> ParseCgroups(const std::string& text) {
 }
 
 absl::StatusOr<ProcessFacts> ReadProcessFacts(const TargetProcess& process) {
-  ProcessFacts facts{.pid = process.pid()};
+  ProcessFacts facts{.id = process.id()};
   SB_ASSIGN_OR_RETURN(const std::string status, process.ReadProcFile("status", kMaxStatusBytes));
   SB_RETURN_IF_ERROR(ParseUids(status, facts));
   SB_ASSIGN_OR_RETURN(facts.exe, process.ExePath());
@@ -84,16 +84,17 @@ absl::StatusOr<std::vector<pid_t>> ListProcesses() {
   return pids;
 }
 
-absl::StatusOr<std::vector<pid_t>> DescendantsOf(pid_t pid) {
+absl::StatusOr<std::vector<TargetId>> DescendantsOf(pid_t pid) {
   SB_ASSIGN_OR_RETURN(const std::vector<pid_t> all, ListProcesses());
-  std::multimap<pid_t, pid_t> children;
+  std::multimap<pid_t, TargetId> children;
   for (pid_t one : all) {
     const absl::StatusOr<ProcStat> stat = ReadStat(one);
-    if (stat.ok()) children.emplace(stat->parent_pid, one);
+    if (stat.ok())
+      children.emplace(stat->parent_pid, TargetId{.pid = one, .start_ticks = stat->start_ticks});
   }
-  std::vector<pid_t> found = {pid};
+  std::vector<TargetId> found = {{.pid = pid}};
   for (size_t i = 0; i < found.size(); ++i) {
-    const auto [first, last] = children.equal_range(found[i]);
+    const auto [first, last] = children.equal_range(found[i].pid);
     for (auto child = first; child != last; ++child) found.push_back(child->second);
     children.erase(first, last);  // read one after the other, they may name each other
   }

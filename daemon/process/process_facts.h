@@ -12,7 +12,7 @@
 namespace sbump {
 
 struct ProcessFacts {
-  pid_t pid = 0;
+  TargetId id;
   uid_t real_uid = 0, effective_uid = 0;  // as this daemon's user namespace numbers them
   std::string exe;                        // as the process sees it
   std::string cmdline;                    // the arguments, joined by spaces
@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<pid_t>> ListProcesses();
 
 // Its children, theirs and so on, without itself; of processes that come and go some may be
 // missing.
-absl::StatusOr<std::vector<pid_t>> DescendantsOf(pid_t pid);
+absl::StatusOr<std::vector<TargetId>> DescendantsOf(pid_t pid);
 
 // The process that runs with that number, or is stopped: neither gone nor a zombie.
 std::optional<TargetId> FindRunning(pid_t pid);

@@ -33,9 +33,13 @@ Attachment::Attachment(const AttachSpec& spec, const SessionEnvironment& environ
 Attachment::~Attachment() { Detach(); }
 
 absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
-    pid_t pid, const AttachSpec& spec, const SessionEnvironment& environment,
+    const TargetId& id, const AttachSpec& spec, const SessionEnvironment& environment,
     const std::string& session_id, std::optional<PtraceStop> early_stop) {
-  SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(pid));
+  SB_ASSIGN_OR_RETURN(TargetProcess process, TargetProcess::Open(id.pid));
+  if (id.start_ticks != 0 && process.id() != id) {
+    return absl::NotFoundError(
+        StrCat("pid ", id.pid, " has ended, and another process has its number since"));
+  }
   SB_ASSIGN_OR_RETURN(RemoteMemory memory, RemoteMemory::Open(process.proc_dirfd(), process.pid()));
   // With the memory pinned: what is authorised is what is attached to.
   if (spec.authorise) SB_RETURN_IF_ERROR(spec.authorise(process, session_id, spec.rules));
@@ -44,10 +48,8 @@ absl::StatusOr<std::unique_ptr<Attachment>> Attachment::Prepare(
       TargetLock::Acquire(process.id(), StrCat("session ", session_id, " of ", spec.client_name)));
   auto made = std::unique_ptr<Attachment>(new Attachment(
       spec, environment, session_id, std::move(process), std::move(lock), std::move(memory)));
-  // Of a process that has ended since, and left its number to this one, it says nothing; and native
-  // functions need no stop.
-  const bool is_needed = made->rules_.TakesPython();
-  if (is_needed && early_stop && early_stop->id() == made->process_.id()) {
+  // Native functions need no stop.
+  if (made->rules_.TakesPython() && early_stop) {
     made->early_stop_.emplace(*std::move(early_stop));
     made->stood_still_ = true;
   }

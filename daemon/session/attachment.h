@@ -74,7 +74,8 @@ class Attachment {
   // Opens the process, takes its lock, studies its interpreter, loads the programs. Changes nothing
   // in the process. `early_stop`: one that is there already; it lasts until Activate() is done or
   // until it expires, whatever comes first.
-  static absl::StatusOr<std::unique_ptr<Attachment>> Prepare(pid_t pid, const AttachSpec& spec,
+  static absl::StatusOr<std::unique_ptr<Attachment>> Prepare(const TargetId& id,
+                                                             const AttachSpec& spec,
                                                              const SessionEnvironment& environment,
                                                              const std::string& session_id,
                                                              std::optional<PtraceStop> early_stop);

@@ -23,20 +23,21 @@ absl::Status Session::FollowChildren() {
   events_lost_before_ = events.lost();
   // What a process forks from here on is told; then look who is there already, until nobody is new.
   std::vector<pid_t> todo;
-  for (const Member& member : members_) todo.push_back(member.process->pid());
+  for (const Member& member : members_) {
+    todo.push_back(member.process->pid());
+    if (const auto process = FindRunning(todo.back())) NoteFollowed(*process);
+  }
   while (!todo.empty()) {
     std::vector<pid_t> found;
+    for (pid_t pid : todo) SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
     for (pid_t pid : todo) {
-      NoteFollowed(pid);
-      SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
-    }
-    for (pid_t pid : todo) {
-      SB_ASSIGN_OR_RETURN(const std::vector<pid_t> children, DescendantsOf(pid));
-      for (pid_t child : children) {
-        if (NoteFollowed(child)) found.push_back(child);
+      SB_ASSIGN_OR_RETURN(const std::vector<TargetId> children, DescendantsOf(pid));
+      for (const TargetId& child : children) {
+        if (!NoteFollowed(child)) continue;
+        found.push_back(child.pid);
+        AddFollowed({.process = child});
       }
     }
-    for (pid_t pid : found) AddFollowed({.pid = pid});
     todo = std::move(found);
   }
   return absl::OkStatus();
@@ -64,8 +65,7 @@ void Session::HearOf(const ProcessEvent& event) {
     return;
   }
   const uint64_t patience_ns = std::min(kPatienceWithNewbornNs, spec_.max_stop_ns);
-  auto stop = PtraceStop::StopNewborn({.pid = event.pid, .start_ticks = event.start_ticks},
-                                      std::chrono::nanoseconds(patience_ns),
+  auto stop = PtraceStop::StopNewborn(event.process, std::chrono::nanoseconds(patience_ns),
                                       std::chrono::nanoseconds(spec_.max_stop_ns - patience_ns));
   const auto held = std::make_shared<std::optional<PtraceStop>>();
   if (stop.ok()) *held = *std::move(stop);
@@ -80,15 +80,15 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
   // At its end a session takes in only what carries copies of armed fields, to disarm it.
   const bool ends = !StopReason().empty();
   if (ends && (event.kind == ProcessEvent::Kind::kExecuted || IsDisarmedParent(event))) return;
-  NoteFollowed(event.pid);
+  NoteFollowed(event.process);
   // The last one: an earlier one may be at its end, after another exec.
   const auto live = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
-    return member.state != SessionState::kEnded && member.process->pid() == event.pid;
+    return member.state != SessionState::kEnded && member.process->pid() == event.process.pid;
   });
   if (event.kind == ProcessEvent::Kind::kForked) {
     // One that was there when all were listed, or that has no memory of its own yet.
     if (live != members_.rend() || event.shares_memory) return;
-    return AddFollowed({.pid = event.pid,
+    return AddFollowed({.process = event.process,
                         .join = ProcessSession::Join::kForked,
                         .parent_pid = event.parent_pid,
                         .since_ns = event.at_ns},
@@ -96,11 +96,11 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
   }
   // Another program, judged anew: by a new member.
   if (live != members_.rend()) {
-    live->executed_ns = event.at_ns;
+    live->executed = event;
     live->has_successor = true;
     live->process->Stop("target called exec");
   }
-  AddExecuted(event.pid, event.at_ns);
+  AddExecuted(event);
 }
 
 // Forked, and not known to be disarmed: it is attached to the end, also where the session ends.
@@ -118,8 +118,9 @@ bool Session::IsDisarmedParent(const ProcessEvent& fork) const {
 }
 
 // Where the process was followed already it waits until that one lets go of it.
-void Session::AddExecuted(pid_t pid, uint64_t at_ns) {
-  AddFollowed({.pid = pid, .join = ProcessSession::Join::kExecuted, .since_ns = at_ns});
+void Session::AddExecuted(const ProcessEvent& exec) {
+  AddFollowed(
+      {.process = exec.process, .join = ProcessSession::Join::kExecuted, .since_ns = exec.at_ns});
 }
 
 // The part for what its process ran before took long to let go of it: another one, when it has.
@@ -158,7 +159,7 @@ bool Session::LeavesOut(const Member& member, const absl::Status& status) {
   }
   const bool followed = member.process->origin().join != ProcessSession::Join::kAsked;
   if (!IsRunning(member.process->pid()) ||
-      (followed && (absl::IsNotFound(status) || member.executed_ns))) {
+      (followed && (absl::IsNotFound(status) || member.executed))) {
     ++left_out_.ended_early;
     return true;
   }
@@ -166,9 +167,8 @@ bool Session::LeavesOut(const Member& member, const absl::Status& status) {
 }
 
 // False for one that is known, or has ended.
-bool Session::NoteFollowed(pid_t pid) {
-  const std::optional<TargetId> process = FindRunning(pid);
-  return process && followed_.insert(*process).second;
+bool Session::NoteFollowed(const TargetId& process) {
+  return FindRunning(process.pid) == process && followed_.insert(process).second;
 }
 
 bool Session::AnyFollowedRuns() {

@@ -73,7 +73,7 @@ ProcessSession::ProcessSession(std::string session_id, Origin origin,
       opens_window_(opens_window),
       started_ns_(MonotonicNs()),
       held_(std::move(held)),
-      progress_(StrCat("studying pid ", origin_.pid)) {
+      progress_(StrCat("studying pid ", origin_.process.pid)) {
   Publish(SessionState::kAttaching, nullptr);
 }
 
@@ -259,7 +259,7 @@ absl::StatusOr<std::unique_ptr<Attachment>> ProcessSession::Prepare() {
   bool was_locked = false;
   for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
     absl::StatusOr<std::unique_ptr<Attachment>> made =
-        Attachment::Prepare(pid(), spec_, environment_, session_id_, TakeHeld());
+        Attachment::Prepare(origin_.process, spec_, environment_, session_id_, TakeHeld());
     const bool is_locked = absl::IsAlreadyExists(made.status());
     if (std::exchange(was_locked, is_locked) && !is_locked) begin_ns = MonotonicNs();
     // A libpython that is not relocated, or holds no interpreter yet; or none is mapped: most

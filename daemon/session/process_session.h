@@ -25,7 +25,7 @@ class ProcessSession {
   // How the process came into the session.
   enum class Join { kAsked, kForked, kExecuted };
   struct Origin {
-    pid_t pid = 0;
+    TargetId process;   // start_ticks 0: whichever has the number
     size_t number = 0;  // of the session's processes
     Join join = Join::kAsked;
     pid_t parent_pid = 0;   // kForked
@@ -62,7 +62,7 @@ class ProcessSession {
   void Refresh(std::function<void()> done);
 
   const Origin& origin() const { return origin_; }
-  pid_t pid() const { return origin_.pid; }
+  pid_t pid() const { return origin_.process.pid; }
   // Never null.
   std::shared_ptr<const Snapshot> latest() const;
 

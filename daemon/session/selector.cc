@@ -86,14 +86,14 @@ std::string ToString(const ProcessSelector& selector) {
   return text;
 }
 
-absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
-                                          const std::vector<ProcessFacts>& processes) {
+absl::StatusOr<std::vector<TargetId>> Select(const ProcessSelector& selector,
+                                             const std::vector<ProcessFacts>& processes) {
   SB_ASSIGN_OR_RETURN(const Test test, Test::Make(selector));
-  std::vector<pid_t> pids;
+  std::vector<TargetId> selected;
   std::set<std::string> containers;
   for (const ProcessFacts& process : processes) {
     if (!test.Takes(process)) continue;
-    pids.push_back(process.pid);
+    selected.push_back(process.id);
     if (selector.container.empty()) continue;
     for (std::string& name : ContainersOf(process, selector.container))
       containers.insert(std::move(name));
@@ -103,11 +103,11 @@ absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
         StrCat("container ", selector.container, " is the beginning of more than one: ",
                *containers.begin(), ", ", *std::next(containers.begin()), "; write more of it"));
   }
-  return pids;
+  return selected;
 }
 
-absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
-                                                   const Sees& sees) {
+absl::StatusOr<std::vector<TargetId>> SelectProcesses(const ProcessSelector& selector, size_t most,
+                                                      const Sees& sees) {
   std::vector<ProcessFacts> processes;
   SB_ASSIGN_OR_RETURN(const std::vector<pid_t> all, ListProcesses());
   for (pid_t pid : all) {
@@ -118,15 +118,15 @@ absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& select
     absl::StatusOr<ProcessFacts> facts = ReadProcessFacts(*process);
     if (facts.ok()) processes.push_back(*std::move(facts));
   }
-  SB_ASSIGN_OR_RETURN(std::vector<pid_t> pids, Select(selector, processes));
-  if (pids.empty())
+  SB_ASSIGN_OR_RETURN(std::vector<TargetId> selected, Select(selector, processes));
+  if (selected.empty())
     return absl::NotFoundError(StrCat("no process is selected by ", ToString(selector)));
-  if (pids.size() > most) {
-    return absl::ResourceExhaustedError(StrCat(pids.size(), " processes are selected by ",
+  if (selected.size() > most) {
+    return absl::ResourceExhaustedError(StrCat(selected.size(), " processes are selected by ",
                                                ToString(selector), "; the most is ", most,
                                                " (--max-processes)"));
   }
-  return pids;
+  return selected;
 }
 
 }  // namespace sbump

@@ -28,15 +28,15 @@ std::string ToString(const ProcessSelector& selector);
 
 // Those of `processes` that it takes. kInvalidArgument: a glob that is none; kFailedPrecondition:
 // the container's prefix fits more than one.
-absl::StatusOr<std::vector<pid_t>> Select(const ProcessSelector& selector,
-                                          const std::vector<ProcessFacts>& processes);
+absl::StatusOr<std::vector<TargetId>> Select(const ProcessSelector& selector,
+                                             const std::vector<ProcessFacts>& processes);
 
 // Whether there is such a process for whoever selects.
 using Sees = std::function<bool(const TargetProcess& process)>;
 
 // As Select(), over this machine, without this daemon itself and without what is not seen (empty:
 // all is). kNotFound: none is taken; kResourceExhausted: more than `most` are.
-absl::StatusOr<std::vector<pid_t>> SelectProcesses(const ProcessSelector& selector, size_t most,
-                                                   const Sees& sees = {});
+absl::StatusOr<std::vector<TargetId>> SelectProcesses(const ProcessSelector& selector, size_t most,
+                                                      const Sees& sees = {});
 
 }  // namespace sbump

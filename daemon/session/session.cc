@@ -161,12 +161,13 @@ void Session::Finish(const absl::Status& status) {
 }
 
 absl::Status Session::Begin() {
-  std::vector<pid_t> pids = {spec_.pid};
+  std::vector<TargetId> processes = {{.pid = spec_.pid}};
   if (spec_.pid == 0) {
-    SB_ASSIGN_OR_RETURN(pids, SelectProcesses(spec_.selector, spec_.max_processes, spec_.sees));
+    SB_ASSIGN_OR_RETURN(processes,
+                        SelectProcesses(spec_.selector, spec_.max_processes, spec_.sees));
   }
-  spec_in_force_.many_processes = pids.size() > kMostCleanProcesses && UprobeMultiWorks();
-  for (pid_t pid : pids) Add({.pid = pid});
+  spec_in_force_.many_processes = processes.size() > kMostCleanProcesses && UprobeMultiWorks();
+  for (const TargetId& process : processes) Add({.process = process});
   if (spec_.children) SB_RETURN_IF_ERROR(FollowChildren());
   takes_newborns_ = true;
   WaitForTick();
@@ -273,8 +274,8 @@ void Session::OnEnd(size_t index, const absl::Status& status) {
   if (absl::IsAlreadyExists(status)) CameTooSoon(member);
   if (!status.ok() && first_failure_.ok()) first_failure_ = status;
   if (const auto last = member.process->latest(); status.ok()) last_end_ = last->end->reason;
-  if (member.executed_ns && !member.has_successor && StopReason().empty())
-    AddExecuted(pid, *member.executed_ns);
+  if (member.executed && !member.has_successor && StopReason().empty())
+    AddExecuted(ProcessEvent(*member.executed));
   if (IsOverForGood()) return LeaveIfOver();
   if (!active_ && !AnyAwaited()) BeActive();
 }

@@ -69,9 +69,9 @@ class Session {
     std::unique_ptr<ProcessSession> process;
     SessionState state = SessionState::kAttaching;
     bool is_shown = true;  // false: it turned out to be none of the session's business
-    std::optional<uint64_t> executed_ns;  // it runs another program since
-    bool has_successor = false;           // a member for that one
-    TargetRules rules{};                  // that it was given
+    std::optional<ProcessEvent> executed;  // it runs another program since
+    bool has_successor = false;            // a member for that one
+    TargetRules rules{};                   // that it was given
   };
   // Processes that are not attached, and why.
   struct LeftOut {
@@ -121,10 +121,10 @@ class Session {
   void OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop> held);
   size_t Room() const;
   void AddFollowed(ProcessSession::Origin origin, std::optional<PtraceStop> held = {});
-  void AddExecuted(pid_t pid, uint64_t at_ns);
+  void AddExecuted(const ProcessEvent& exec);
   void CameTooSoon(Member& member);
   bool LeavesOut(const Member& member, const absl::Status& status);
-  bool NoteFollowed(pid_t pid);
+  bool NoteFollowed(const TargetId& process);
   bool AnyFollowedRuns();
   static bool MayCarryCopies(const Member& member);
   bool IsDisarmedParent(const ProcessEvent& fork) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/attach/process_events.h"
+#include "daemon/process/process_facts.h"
 #include "tests/process/child.h"
 
 namespace sbump {
@@ -34,7 +35,7 @@ class Follower {
   explicit Follower(ProcessEvents& events) : events_(events) {
     number_ = *events.AddFollower([this](const ProcessEvent& event) {
       std::lock_guard lock(mutex_);
-      told_.push_back(event.pid);
+      told_.push_back(event.process.pid);
     });
   }
 
@@ -80,6 +81,28 @@ TEST(ProcessEventsTest, EachIsDrainedByItself) {
   events.RemoveFollower(follower.number());
   EXPECT_THAT(idle.ToldWhenDrained(), ElementsAreArray(std::vector<pid_t>{}));
   events.RemoveFollower(idle.number());
+}
+
+TEST(ProcessEventsTest, NamesAProcessAsProcDoes) {
+  ProcessEvents events;
+  std::mutex mutex;
+  std::vector<ProcessEvent> told;
+  const auto follower = events.AddFollower([&](const ProcessEvent& event) {
+    std::lock_guard lock(mutex);
+    told.push_back(event);
+  });
+  ASSERT_TRUE(follower.ok()) << follower.status();
+  ASSERT_TRUE(events.Follow(*follower, getpid()).ok());
+  Child child([] { execl("/bin/sleep", "sleep", "60", nullptr); });
+  ASSERT_TRUE(Eventually([&] {
+    std::lock_guard lock(mutex);
+    return told.size() == 2;
+  }));
+  events.RemoveFollower(*follower);
+  EXPECT_EQ(told[0].kind, ProcessEvent::Kind::kForked);
+  EXPECT_EQ(told[0].process, FindRunning(child.pid()));
+  EXPECT_EQ(told[1].kind, ProcessEvent::Kind::kExecuted);
+  EXPECT_EQ(told[1].process, FindRunning(child.pid()));
 }
 
 // The last one that goes ends the thread that tells, which may be about to wait just then.

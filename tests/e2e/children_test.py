@@ -261,12 +261,29 @@ class ChildrenTest(FamilyCase):
         self.assertEqual(session.wait_end()["end"]["reason"], "target exited")
         self.assertIsNone(later.poll())
 
-    def start_with_number(self, pid):
+    def test_a_child_s_number_that_another_python_has_by_then(self):
+        """Told of a fork late, the daemon must not take whoever has the number then."""
+        target = self.start_target(script="workers.py")
+        session = self.follow(target, "--target", "*/stranger.py:met")
+        script = self.write("stranger.py", "import time\ndef met(): pass\nwhile True:\n    met()\n    time.sleep(0.01)\n")
+        with self.daemon.standing_still():
+            child = target.ask("launch")
+            self.assertEqual(target.ask("end_launched"), -signal.SIGKILL)
+            time.sleep(0.05)  # processes are told apart by when they began, in units of 10 ms
+            self.start_with_number(child, self.python.path, script)
+            time.sleep(0.5)  # it is a Python by now
+        update = session.wait_for(lambda one: "processes that ended before they could be attached" in str(one["skipped"]))
+        self.assertEqual([process["process"]["pid"] for process in update["processes"]], [target.pid])
+        self.assertEqual(calls_by_name(session.finish()), {"step": 0})
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+    def start_with_number(self, pid, *command):
         """A process that runs with it, once it is free."""
         for _ in range(100):
             with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as last:
                 last.write(str(pid - 1))
-            process = subprocess.Popen(["/bin/sleep", "60"])
+            process = subprocess.Popen(command or ["/bin/sleep", "60"])
             self.addCleanup(process.wait)
             self.addCleanup(process.kill)
             if process.pid == pid:

@@ -32,8 +32,8 @@ TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
   ASSERT_TRUE(stop.ok()) << stop.status();
   ASSERT_TRUE(stop->Await().ok()) << stop->Await();
   ASSERT_EQ(StateOf(child.pid()), 't');
-  ProcessSession process("s1", {.pid = child.pid()}, *std::move(stop), AttachSpec{}, {},
-                         std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+  ProcessSession process("s1", {.process = {.pid = child.pid()}}, *std::move(stop), AttachSpec{},
+                         {}, std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
   process.Stop("target called exec");
   std::promise<absl::Status> ended;
   process.Start({.on_progress = [] {},
@@ -46,8 +46,9 @@ TEST(ProcessSessionTest, WhatWasHeldIsLetGoWhereThePartEndsBeforeItsAttach) {
 TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
   Quota seats(1);
   const auto end_of_one = [&seats] {
-    ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {.processes = &seats},
-                           std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+    ProcessSession process("s1", {.process = {.pid = getpid()}}, {}, AttachSpec{},
+                           {.processes = &seats}, std::make_shared<DelayWindow>(0, 0, 0),
+                           /*opens_window=*/false);
     std::promise<absl::Status> ended;
     process.Start({.on_progress = [] {},
                    .on_active = [] {},
@@ -64,8 +65,25 @@ TEST(ProcessSessionTest, AllSessionsTogetherHaveALimit) {
               HasSubstr("sbumpd is on 1 processes already, the most it takes"));
 }
 
+TEST(ProcessSessionTest, AnotherProcessOfThatNumberIsNotTaken) {
+  Child child([] {
+    while (true) pause();
+  });
+  TargetId earlier = TargetProcess::Open(child.pid())->id();
+  --earlier.start_ticks;
+  ProcessSession process("s1", {.process = earlier}, {}, AttachSpec{}, {},
+                         std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
+  std::promise<absl::Status> ended;
+  process.Start({.on_progress = [] {},
+                 .on_active = [] {},
+                 .on_end = [&](absl::Status status) { ended.set_value(std::move(status)); }});
+  const absl::Status status = ended.get_future().get();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another process has its number"));
+}
+
 TEST(ProcessSessionTest, WithoutFileDescriptorsItEndsInWords) {
-  ProcessSession process("s1", {.pid = getpid()}, {}, AttachSpec{}, {},
+  ProcessSession process("s1", {.process = {.pid = getpid()}}, {}, AttachSpec{}, {},
                          std::make_shared<DelayWindow>(0, 0, 0), /*opens_window=*/false);
   absl::Status ended;
   {

@@ -14,25 +14,31 @@ const std::string kDocker =
     "/system.slice/docker-4c5e9d1f0aa34b1f8f1e4c5e9d1f0aa34b1f8f1e4c5e9d1f0aa34b1f8f1e0001.scope";
 
 std::vector<ProcessFacts> SomeProcesses() {
-  return {{.pid = 10,
+  return {{.id = {.pid = 10},
            .exe = "/usr/bin/python3.11",
            .cmdline = "python3 -m gunicorn app:app",
            .cgroups = {"/system.slice/app.service"}},
-          {.pid = 11,
+          {.id = {.pid = 11},
            .exe = "/usr/bin/python3.11 (deleted)",
            .cmdline = "python3 worker.py",
            .cgroups = {"/system.slice/app.service/workers"}},
-          {.pid = 12, .exe = "/usr/sbin/nginx", .cmdline = "nginx", .cgroups = {kDocker}},
-          {.pid = 13,
+          {.id = {.pid = 12}, .exe = "/usr/sbin/nginx", .cmdline = "nginx", .cgroups = {kDocker}},
+          {.id = {.pid = 13},
            .exe = "/opt/venv/bin/python3",
            .cmdline = "python3 serve.py",
            .cgroups = {"/", "/kubepods/pod7/cri-containerd-77aa01.scope"}}};
 }
 
+std::vector<pid_t> PidsOf(const std::vector<TargetId>& processes) {
+  std::vector<pid_t> pids;
+  for (const TargetId& process : processes) pids.push_back(process.pid);
+  return pids;
+}
+
 std::vector<pid_t> Selected(const ProcessSelector& selector) {
-  const auto pids = Select(selector, SomeProcesses());
-  EXPECT_TRUE(pids.ok()) << pids.status();
-  return pids.value_or(std::vector<pid_t>{});
+  const auto selected = Select(selector, SomeProcesses());
+  EXPECT_TRUE(selected.ok()) << selected.status();
+  return selected.ok() ? PidsOf(*selected) : std::vector<pid_t>{};
 }
 
 TEST(SelectTest, ByExecutable) {
@@ -78,7 +84,7 @@ TEST(SelectProcessesTest, FindsAndBoundsRealOnes) {
   // This one is not selected by itself; its parent is there.
   const auto all = SelectProcesses({.exe = "*"}, 1'000'000);
   ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_THAT(*all, ::testing::Not(::testing::Contains(getpid())));
+  EXPECT_THAT(PidsOf(*all), ::testing::Not(::testing::Contains(getpid())));
   if (all->size() > 1) {
     EXPECT_TRUE(absl::IsResourceExhausted(SelectProcesses({.exe = "*"}, 1).status()));
   }
@@ -89,7 +95,8 @@ TEST(SelectProcessesTest, WhatIsNotSeenIsNotThere) {
   const auto only = [parent](const TargetProcess& process) { return process.pid() == parent; };
   const auto selected = SelectProcesses({.exe = "*"}, 1, only);
   ASSERT_TRUE(selected.ok()) << selected.status();
-  EXPECT_THAT(*selected, ElementsAre(parent));
+  EXPECT_THAT(PidsOf(*selected), ElementsAre(parent));
+  EXPECT_EQ(selected->front(), FindRunning(parent));
   const auto none = [](const TargetProcess&) { return false; };
   EXPECT_TRUE(absl::IsNotFound(SelectProcesses({.exe = "*"}, 1, none).status()));
 }
