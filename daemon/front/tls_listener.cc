@@ -58,6 +58,12 @@ struct TlsListener::Handshake {
   std::unique_ptr<TlsSocket> stream;
   asio::steady_timer deadline;
   std::string address;
+  bool gave_way = false;
+
+  void HangUp() {
+    error_code ignored;
+    if (stream != nullptr) stream->next_layer().close(ignored);
+  }
 };
 
 TlsListener::TlsListener(asio::io_context& io, tcp::acceptor acceptor, LetIn let_in,
@@ -97,27 +103,34 @@ void TlsListener::Begin(tcp::socket socket) {
   error_code error;
   const tcp::endpoint peer = socket.remote_endpoint(error);
   if (error) return;  // gone already
-  if (handshakes_ >= kMostHandshakes) return refused_(TextOf(peer), "too many handshakes at once");
+  if (under_way_.size() >= kMostHandshakes) EndOldest();
   NoticeDeadPeers(socket);
   auto& io = static_cast<asio::io_context&>(acceptor_.get_executor().context());
   const auto handshake = std::make_shared<Handshake>(io, std::move(socket), context_);
   handshake->address = TextOf(peer);
-  ++handshakes_;
+  under_way_.push_back(handshake);
   handshake->deadline.expires_after(kLongestHandshake);
   handshake->deadline.async_wait([handshake](const error_code& cancelled) {
-    error_code ignored;
-    if (!cancelled && handshake->stream != nullptr) handshake->stream->next_layer().close(ignored);
+    if (!cancelled) handshake->HangUp();
   });
   handshake->stream->async_handshake(asio::ssl::stream_base::server,
                                      [this, handshake](const error_code& failed) {
                                        handshake->deadline.cancel();
-                                       --handshakes_;
+                                       std::erase(under_way_, handshake);
                                        Done(*handshake, failed);
                                      });
 }
 
+void TlsListener::EndOldest() {
+  under_way_.front()->gave_way = true;
+  under_way_.front()->HangUp();
+  under_way_.pop_front();
+}
+
 void TlsListener::Done(Handshake& handshake, const error_code& error) {
   SSL* ssl = handshake.stream->native_handle();
+  if (handshake.gave_way)
+    return refused_(handshake.address, "too many handshakes at once, and it was the oldest");
   if (error && LeftWithoutAWord(ssl, error)) return;
   if (error) return refused_(handshake.address, WhyFailed(ssl, error));
   Caller caller{.kind = Caller::Kind::kCertificate, .address = handshake.address};

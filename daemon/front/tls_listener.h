@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <functional>
 #include <memory>
 
@@ -30,12 +31,14 @@ class TlsListener {
  private:
   struct Handshake;
 
-  // Strangers may hold that many for that long.
-  static constexpr int kMostHandshakes = 128;
+  // Strangers may hold that many for that long. The oldest gives way to one more, so that those who
+  // do nothing else keep nobody out.
+  static constexpr size_t kMostHandshakes = 128;
   static constexpr auto kLongestHandshake = std::chrono::seconds(10);
 
   void Accept();
   void Begin(boost::asio::ip::tcp::socket socket);
+  void EndOldest();
   void Done(Handshake& handshake, const boost::system::error_code& error);
 
   boost::asio::ip::tcp::acceptor acceptor_;
@@ -43,7 +46,7 @@ class TlsListener {
   const LetIn let_in_;
   const Refused refused_;
   TlsContext context_;
-  int handshakes_ = 0;
+  std::deque<std::shared_ptr<Handshake>> under_way_;  // in order of their begin
 };
 
 }  // namespace sbump
