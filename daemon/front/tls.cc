@@ -5,7 +5,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -32,6 +34,10 @@ std::string LastError() {
 absl::Status CheckKeyIsPrivate(const std::string& path) {
   struct stat st;
   if (stat(path.c_str(), &st) != 0) return ErrnoStatus(errno, StrCat("--tls-key ", path));
+  if (st.st_uid != 0 && st.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(
+        StrCat("--tls-key ", path, " is another user's: chown it to this one"));
+  }
   if ((st.st_mode & 0027) == 0) return absl::OkStatus();
   return absl::PermissionDeniedError(
       StrCat("--tls-key ", path, " is open to others: chmod it 0600, or 0640 for a group"));
@@ -65,11 +71,13 @@ int ChooseHttp2(SSL*, const unsigned char** out, unsigned char* out_bytes,
   return chosen == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+// All of these are IA5String (RFC 5280, 4.2.1.6). "root.example\0.evil.example" is nobody's name,
+// nor is what no message or log could say.
 std::string TextOf(const ASN1_STRING* value) {
   const auto* bytes = reinterpret_cast<const char*>(ASN1_STRING_get0_data(value));
   std::string text(bytes, static_cast<size_t>(ASN1_STRING_length(value)));
-  // "root.example\0.evil.example" is nobody's name.
-  return text.find('\0') == text.npos ? text : "";
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  return std::all_of(text.begin(), text.end(), is_printable) ? text : "";
 }
 
 std::string AddressOf(const ASN1_OCTET_STRING* value) {

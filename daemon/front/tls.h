@@ -27,7 +27,7 @@ using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
 absl::StatusOr<TlsContext> MakeServerContext(const TlsFiles& files);
 
 // The subject alternative names of a certificate: "dns:dash.example", "uri:spiffe://site/dash",
-// "email:a@b", "ip:192.0.2.1". A name with a zero byte in it is left out.
+// "email:a@b", "ip:192.0.2.1". A name that is not printable ASCII is left out.
 std::vector<std::string> SubjectNames(const X509* certificate);
 
 }  // namespace sbump

@@ -14,6 +14,7 @@ from harness.child import Child
 from harness.daemon import SBUMPCTL, clean_environment, run_client
 from harness.metrics import free_port, scrape
 from harness.remote import POLICY, STEP, UNREACHABLE, Remote
+from harness.users import ALICE
 
 BAD_ARGUMENTS, PERMISSION = 2, 6
 OTHER_AUTHORITY = "its certificate: unable to get local issuer certificate"
@@ -154,6 +155,7 @@ class HandshakeTest(Remote):
         self.addCleanup(lambda: [one.close() for one in silent])
         self.eventually(lambda: "too many handshakes" in self.daemon.log, 5, "a refusal")
         self.assertEqual(self.daemon.ctl("list").code, 0)
+        self.assertEqual(self.ask(self.viewer, "list").code, 0)  # the oldest gives way
         ready = time.monotonic() + 15
         for one in silent:
             one.settimeout(max(ready - time.monotonic(), 0.1))
@@ -202,6 +204,9 @@ class StartTest(Remote):
         self.server = good
         self.refused_start(1, self.options(), "open to others")
         os.chmod(good[1], 0o600)
+        os.chown(good[1], ALICE, -1)
+        self.refused_start(1, self.options(), "another user")
+        os.chown(good[1], 0, -1)
         os.chmod(self.ca.file, 0o666)
         self.refused_start(1, self.options(), "--tls-ca", "can be written by others")
 
