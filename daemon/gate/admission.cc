@@ -30,14 +30,23 @@ SessionSums SumsOf(const SessionSnapshot& snapshot) {
   return sums;
 }
 
+// A call that was not delayed took what its probe costs.
+uint64_t TakenBy(const RowCounters& row, uint64_t hit_cost_ns) {
+  const uint64_t only_counted = row.calls - std::min(row.calls, row.delayed_calls);
+  return row.injected_delay_ns + only_counted * hit_cost_ns;
+}
+
 // A process that executed another program is there twice.
-std::map<TargetId, uint64_t> InjectedInto(const SessionSnapshot& snapshot) {
-  std::map<TargetId, uint64_t> injected_ns;
+std::map<TargetId, uint64_t> TakenFrom(const SessionSnapshot& snapshot) {
+  std::map<TargetId, uint64_t> taken_ns;
   for (const auto& process : snapshot.processes) {
-    uint64_t& sum_ns = injected_ns[{process->process.pid, process->process.start_ticks}];
-    for (const RowCounters& row : process->counters) sum_ns += row.injected_delay_ns;
+    uint64_t& sum_ns = taken_ns[{process->process.pid, process->process.start_ticks}];
+    for (size_t i = 0; i < process->counters.size(); ++i) {
+      const auto& native = process->rows[i]->native;
+      sum_ns += TakenBy(process->counters[i], native ? native->hit_cost_ns : process->trap_cost_ns);
+    }
   }
-  return injected_ns;
+  return taken_ns;
 }
 
 AuditTotals TotalsOf(const Snapshot& process) {
@@ -296,9 +305,9 @@ double Admission::DutyOf(const SessionSnapshot& snapshot) {
   const std::string owner = OwnerKey(caller_);
   std::lock_guard lock(mutex_);
   double duty = 0;
-  for (const auto& [target, injected_ns] : InjectedInto(snapshot)) {
-    const uint64_t told_ns = std::exchange(injected_ns_[target], injected_ns);
-    duty += gate_.duties_.Add(owner, target, now_ns, injected_ns - std::min(injected_ns, told_ns));
+  for (const auto& [target, taken_ns] : TakenFrom(snapshot)) {
+    const uint64_t told_ns = std::exchange(taken_ns_[target], taken_ns);
+    duty += gate_.duties_.Add(owner, target, now_ns, taken_ns - std::min(taken_ns, told_ns));
   }
   return duty;
 }
@@ -311,7 +320,7 @@ void Admission::JudgeDuty(const SessionSnapshot& snapshot) {
   if (snapshot.state != SessionState::kActive || duty <= *grant->limits.max_duty) return;
   const auto percent = [](double share) { return static_cast<uint64_t>(100 * share + 0.5); };
   gate_.meters_.CountRefusal(NameOf(RefusalReason::kDuty));
-  Stop(StrCat("policy: ", OwnerKey(caller_), " injected at least ", percent(duty),
+  Stop(StrCat("policy: ", OwnerKey(caller_), " took at least ", percent(duty),
               " % of the time, and the most is ", percent(*grant->limits.max_duty), " % (",
               grant->source, ")"));
 }

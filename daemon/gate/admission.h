@@ -94,7 +94,7 @@ class Admission {
   Caller changed_by_;               // guarded by mutex_: whoever made the last change
   std::shared_ptr<const SessionSnapshot> snapshot_;  // guarded by mutex_
   SessionSums counted_;                              // guarded by mutex_
-  std::map<TargetId, uint64_t> injected_ns_;         // guarded by mutex_: told to the ledger
+  std::map<TargetId, uint64_t> taken_ns_;            // guarded by mutex_: told to the ledger
 };
 
 // The largest delay of any pattern.

@@ -7,7 +7,7 @@ bool DutyLedger::IsOld(const Entry& entry, uint64_t now_ns) {
 }
 
 double DutyLedger::Add(const std::string& owner, const TargetId& target, uint64_t now_ns,
-                       uint64_t injected_ns) {
+                       uint64_t taken_ns) {
   std::lock_guard lock(mutex_);
   Entry& entry = entries_[{owner, target}];
   // A pause is no part of a window: it would thin out what comes after it.
@@ -16,8 +16,8 @@ double DutyLedger::Add(const std::string& owner, const TargetId& target, uint64_
     entry.share.Add(now_ns, 0);
   }
   entry.last_ns = now_ns;
-  entry.injected_ns += injected_ns;
-  return entry.share.Add(now_ns, entry.injected_ns);
+  entry.taken_ns += taken_ns;
+  return entry.share.Add(now_ns, entry.taken_ns);
 }
 
 void DutyLedger::ForgetOld(uint64_t now_ns) {

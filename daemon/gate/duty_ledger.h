@@ -1,5 +1,5 @@
-// What each caller injected into each process of late, over all its sessions: one that ends a
-// session and begins the next is not a caller who injected nothing.
+// What each caller took of the time of each process of late, over all its sessions: one that ends a
+// session and begins the next is not a caller who took nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace sbump {
 // From any thread.
 class DutyLedger {
  public:
-  // `injected_ns` more since the last time. Gives the share of the last window.
+  // `taken_ns` more since the last time. Gives the share of the last window.
   double Add(const std::string& owner, const TargetId& target, uint64_t now_ns,
-             uint64_t injected_ns);
+             uint64_t taken_ns);
   // Forgets those of whom nothing was said for a window.
   void ForgetOld(uint64_t now_ns);
 
  private:
   struct Entry {
     uint64_t last_ns = 0;
-    uint64_t injected_ns = 0;
+    uint64_t taken_ns = 0;
     RateMeter share;
   };
   static bool IsOld(const Entry& entry, uint64_t now_ns);

@@ -26,7 +26,7 @@ TEST(AttachOutcome, ReasonDecides) {
 TEST(AttachOutcome, ALimitIsNoFailure) {
   for (const char* reason :
        {"guardrail: at least 7 matching calls a second, and the most is 5",
-        "policy: uid 1 injected at least 30 % of the time, and the most is 20 %"}) {
+        "policy: uid 1 took at least 30 % of the time, and the most is 20 %"}) {
     const Outcome outcome = AttachOutcome(EndedBy(reason), {});
     EXPECT_EQ(outcome.code, ExitCode::kGuardrail);
     EXPECT_EQ(outcome.message, std::string("the session ended: ") + reason);

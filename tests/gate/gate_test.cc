@@ -85,6 +85,7 @@ TEST_F(GateTest, AChangeIsJudgedByAllThatItGivesToOtherFunctions) {
 SessionSnapshot Injected(SessionState state, uint64_t injected_ns) {
   auto process = std::make_shared<Snapshot>();
   process->process = {.pid = 42, .start_ticks = 7};
+  process->rows = {std::make_shared<RowInfo>()};
   process->counters = {{.injected_delay_ns = injected_ns}};
   SessionSnapshot snapshot;
   snapshot.state = state;
@@ -103,6 +104,28 @@ TEST_F(GateTest, MoreThanTheDutyOfASecondIsJudgedBeforeTheSecondIsOver) {
   EXPECT_FALSE(tell(0));
   EXPECT_FALSE(tell(90'000'000));
   EXPECT_TRUE(tell(900'000'000));
+}
+
+TEST_F(GateTest, CallsThatAreOnlyCountedTakeTime) {
+  AttachSpec spec = Spec();
+  const auto admission = *gate_->Admit(Local(1), spec);
+  const auto tell = [&](uint64_t calls, uint64_t native_calls) {
+    RowInfo native;
+    native.native = NativeRowInfo{.hit_cost_ns = 10'000};
+    auto process = std::make_shared<Snapshot>();
+    process->process = {.pid = 42, .start_ticks = 7};
+    process->trap_cost_ns = 500;
+    process->rows = {std::make_shared<RowInfo>(), std::make_shared<RowInfo>(native)};
+    process->counters = {{.calls = calls}, {.calls = native_calls}};
+    SessionSnapshot snapshot;
+    snapshot.state = SessionState::kActive;
+    snapshot.processes = {std::move(process)};
+    admission->OnSnapshot(std::make_shared<const SessionSnapshot>(snapshot));
+    return meters_.refusals().count("duty") == 1;
+  };
+  EXPECT_FALSE(tell(0, 0));
+  EXPECT_FALSE(tell(180'000, 0));      // 90 ms
+  EXPECT_TRUE(tell(180'000, 81'000));  // and 810 ms
 }
 
 // That of a session that was over before it was judged counts for the next one.
@@ -124,7 +147,7 @@ TEST_F(GateTest, EndsAreCountedByTheirKind) {
   const std::pair<const char*, const char*> kinds[] = {
       {"ttl over", "ttl over"},
       {"guardrail: at least 9 matching calls", "guardrail"},
-      {"policy: uid 1 injected at least 9 %", "limit"},
+      {"policy: uid 1 took at least 9 %", "limit"},
       {"something else", "other"}};
   std::map<std::string, uint64_t> expected;
   for (const auto& [reason, kind] : kinds) {
