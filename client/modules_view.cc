@@ -50,8 +50,12 @@ std::string SettingsText(const v1::Module& module) {
   const std::map<std::string, google::protobuf::Value> sorted(
       module.static_params().fields().begin(), module.static_params().fields().end());
   std::string text;
-  for (const auto& [name, value] : sorted)
-    text += StrCat(text.empty() ? "" : ", ", name, "=", ValueText(value));
+  for (const auto& [name, value] : sorted) {
+    const auto exact = module.exact_params().find(name);
+    const bool is_exact = exact != module.exact_params().end();
+    text +=
+        StrCat(text.empty() ? "" : ", ", name, "=", is_exact ? exact->second : ValueText(value));
+  }
   return text;
 }
 

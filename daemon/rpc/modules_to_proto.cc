@@ -1,5 +1,7 @@
 #include "daemon/rpc/modules_to_proto.h"
 
+#include <algorithm>
+
 #include "daemon/base/str_cat.h"
 #include "daemon/rpc/module_query.h"
 #include "daemon/rpc/pieces.h"
@@ -39,6 +41,27 @@ void ToProto(const Value& value, google::protobuf::Value& message) {
   }
 }
 
+// Whether a double may not tell it from its neighbours.
+bool NeedsExact(const Value& value) {
+  constexpr int64_t kMostOfADouble = int64_t{1} << 53;
+  if (value.kind == Value::Kind::kInt)
+    return value.integer > kMostOfADouble || value.integer < -kMostOfADouble;
+  return std::ranges::any_of(value.items, NeedsExact);
+}
+
+void FillParams(const NamedValues& values, v1::Module& message) {
+  auto& fields = *message.mutable_static_params()->mutable_fields();
+  for (const auto& [name, value] : values) {
+    const std::string key = Utf8(name);
+    ToProto(value, fields[key]);
+    if (NeedsExact(value)) {
+      (*message.mutable_exact_params())[key] = Utf8(Repr(value));
+    } else {
+      message.mutable_exact_params()->erase(key);
+    }
+  }
+}
+
 void FillTensors(const std::vector<NamedTensor>& tensors,
                  google::protobuf::Map<std::string, v1::Tensor>& map) {
   uint32_t index = 0;
@@ -61,10 +84,9 @@ void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& messa
   if (module.training) message.set_training(*module.training);
   FillTensors(module.parameters, *message.mutable_parameters());
   FillTensors(module.buffers, *message.mutable_buffers());
-  auto& fields = *message.mutable_static_params()->mutable_fields();
-  for (const auto& [name, value] : module.attributes) ToProto(value, fields[Utf8(name)]);
+  FillParams(module.attributes, message);
   // One of the same name has the seed's form: a pool's stride as a list.
-  for (const auto& [name, value] : module.static_params) ToProto(value, fields[Utf8(name)]);
+  FillParams(module.static_params, message);
   if (!module.static_params.empty())
     message.set_static_params_text(Utf8(ReprOfDict(module.static_params)));
   for (const std::string& alias : module.aliases) message.add_aliases(Utf8(alias));
