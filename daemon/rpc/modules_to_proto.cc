@@ -81,6 +81,7 @@ void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& messa
   message.set_path(Utf8(module.path));
   message.set_type(Utf8(module.type_name));
   message.set_qualified_type(Utf8(module.full_type));
+  message.set_type_module(Utf8(module.type_module));
   if (module.training) message.set_training(*module.training);
   FillTensors(module.parameters, *message.mutable_parameters());
   FillTensors(module.buffers, *message.mutable_buffers());

@@ -37,7 +37,7 @@ size_t BytesOf(const std::vector<NamedTensor>& tensors) {
 }
 
 size_t BytesOf(const Module& module) {
-  return sizeof(module) + module.full_type.size() * (2 + module.base_types.size()) +
+  return sizeof(module) + module.full_type.size() * (3 + module.base_types.size()) +
          BytesOf(module.static_params) + BytesOf(module.attributes) + BytesOf(module.parameters) +
          BytesOf(module.buffers);
 }
@@ -154,6 +154,7 @@ absl::StatusOr<Module> ModuleReader::MakeModule(const Object& object, RemoteAddr
                 .call = type.call,
                 .type_name = type.name,
                 .full_type = type.full_name(),
+                .type_module = type.module,
                 .base_types = type.full_names};
   for (const Attribute& attribute : object.attributes) {
     if (attribute.name.starts_with('_')) continue;

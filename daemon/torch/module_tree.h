@@ -30,9 +30,10 @@ struct Module {
   std::string path;  // "top.layers.0.attn"
   RemoteAddr object;
   RemoteAddr type;
-  RemoteAddr call;        // its type's tp_call: what a call of it begins with
-  std::string type_name;  // "Linear"
-  std::string full_type;  // "torch.nn.modules.linear.Linear"
+  RemoteAddr call;          // its type's tp_call: what a call of it begins with
+  std::string type_name;    // "Linear"
+  std::string full_type;    // "torch.nn.modules.linear.Linear"
+  std::string type_module;  // "torch.nn.modules.linear"
   std::vector<std::string>
       base_types;  // full names of its type and of the types that this is derived from
   std::optional<bool> training;
