@@ -109,6 +109,15 @@ TEST(ModulesTextTest, SettingsByNameAsJsonHasThem) {
   EXPECT_THAT(Text(reply), HasSubstr("bias=null, p=0.5, padding=\"same\", stride=[2]\n"));
 }
 
+TEST(ModulesTextTest, AnIntThatNoDoubleHolds) {
+  v1::ListModulesReply reply;
+  v1::Module& module = *Add(reply, "top", "Model");
+  (*module.mutable_static_params()->mutable_fields())["longest"].set_number_value(
+      9223372036854775807.0);
+  (*module.mutable_exact_params())["longest"] = "9223372036854775807";
+  EXPECT_THAT(Text(reply), HasSubstr("longest=9223372036854775807\n"));
+}
+
 TEST(ModulesTextTest, CallablesThatAreNoModules) {
   v1::ListModulesReply reply = Reply();
   Add(reply, "callable:PiecewiseBackend:3", "PiecewiseBackend");

@@ -77,6 +77,20 @@ class SelectionTest(ModelCase):
         self.assertEqual(answer.code, 0 if reply["modules"] else NO_MATCH, answer)
         return reply
 
+    def test_ints_that_no_double_holds(self):
+        [attn] = self.modules(self.target, "--module", "top.layers.0.attn")["modules"]
+        self.assertEqual(attn["exact_params"], {"longest": "9223372036854775807", "uneven": "(-1, [9007199254740993])"})
+        self.assertNotIn("big", attn["static_params"])  # beyond 63 bits
+        answer = self.daemon.ctl("modules", "--pid", self.target.pid, "--module", "top.layers.0.attn")
+        self.assertIn("longest=9223372036854775807, ", answer.out)
+        self.assertIn("uneven=(-1, [9007199254740993])", answer.out)
+
+    def test_a_class_within_a_class(self):
+        self.target.ask("make_inner")
+        [inner] = self.modules(self.target, "--module", "top.inner")["modules"]
+        self.assertEqual((inner["type"], inner["type_module"], inner["qualified_type"]),
+                         ("Inner", "__main__", "__main__.make_inner.<locals>.Outer.Inner"))
+
     def test_skipped_types(self):
         def skipped(*arguments):
             return {module["type"] for module in self.modules(self.target, *arguments)["modules"] if module["skipped"]}

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
+#include <map>
 
 #include "daemon/rpc/pieces.h"
 
@@ -12,6 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 v1::ListModulesRequest Request() {
   v1::ListModulesRequest request;
@@ -81,6 +85,7 @@ TEST(ModulesReplyTest, AModuleInFull) {
       .path = "top.fc",
       .type_name = "Linear",
       .full_type = "torch.nn.modules.linear.Linear",
+      .type_module = "torch.nn.modules.linear",
       .base_types = {"torch.nn.modules.linear.Linear"},
       .training = false,
       .parameters = {{.name = "weight", .tensor = Tensor{.dims = {7, 5}, .dtype = "float32"}},
@@ -93,6 +98,7 @@ TEST(ModulesReplyTest, AModuleInFull) {
   ASSERT_EQ(replies.size(), 1u);
   const v1::Module& told = replies[0].modules(0);
   EXPECT_EQ(told.path(), "top.fc");
+  EXPECT_EQ(told.type_module(), "torch.nn.modules.linear");
   EXPECT_TRUE(told.has_training());
   EXPECT_FALSE(told.training());
   EXPECT_THAT(told.parameters().at("weight").dims(), ElementsAre(7, 5));
@@ -145,6 +151,37 @@ TEST(ModulesReplyTest, EachKindOfValue) {
   ASSERT_EQ(told.at("list").list_value().values_size(), 2);
   EXPECT_EQ(told.at("list").list_value().values(0).number_value(), -1);
   EXPECT_TRUE(told.at("list").list_value().values(1).has_list_value());
+}
+
+TEST(ModulesReplyTest, IntsThatNoDoubleHoldsAreToldExactly) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  const Value most = IntValue(std::numeric_limits<int64_t>::max());
+  const Value tuple = {.kind = Value::Kind::kTuple, .items = {IntValue(1), most}};
+  const auto replies = ToReplies(ResultOf({{.attributes = {{"fits", IntValue(kMost)},
+                                                           {"below", IntValue(-kMost)},
+                                                           {"above", IntValue(kMost + 1)},
+                                                           {"least", IntValue(-kMost - 1)},
+                                                           {"tuple", tuple}}}}),
+                                 {});
+  const v1::Module& told = replies[0].modules(0);
+  EXPECT_EQ(told.static_params().fields_size(), 5);
+  const std::map<std::string, std::string> exact(told.exact_params().begin(),
+                                                 told.exact_params().end());
+  EXPECT_THAT(exact, UnorderedElementsAre(Pair("above", "9007199254740993"),
+                                          Pair("least", "-9007199254740993"),
+                                          Pair("tuple", "(1, 9223372036854775807)")));
+}
+
+TEST(ModulesReplyTest, WhatIsTracedIsToldExactlyInItsOwnForm) {
+  const Value large = IntValue((int64_t{1} << 53) + 1);
+  const Value list = {.kind = Value::Kind::kList, .items = {large, large}};
+  const auto replies =
+      ToReplies(ResultOf({{.static_params = {{"stride", list}, {"padding", IntValue(1)}},
+                           .attributes = {{"stride", large}, {"padding", large}}}}),
+                {});
+  const auto& exact = replies[0].modules(0).exact_params();
+  EXPECT_EQ(exact.at("stride"), "[9007199254740993, 9007199254740993]");
+  EXPECT_FALSE(exact.contains("padding"));
 }
 
 TEST(ModulesReplyTest, ASettingThatIsTracedHasTheTracesForm) {

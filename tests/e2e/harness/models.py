@@ -1,4 +1,5 @@
 """What tests of models share: a process that runs models.py, and its own word on its modules."""
+import ast
 import json
 
 from harness import traces
@@ -17,12 +18,19 @@ def dims_of(tensors):
     return {name: [int(dim) for dim in tensor["dims"]] for name, tensor in tensors.items()}
 
 
+def settings_of(module):
+    """Exact where a double is not, and in the words of JSON, which has no tuples."""
+    exact = {name: ast.literal_eval(text) for name, text in module["exact_params"].items()}
+    return dict(module["static_params"], **json.loads(json.dumps(exact)))
+
+
 def told(module):
     """The module in the words of models.py."""
     return {"path": module["path"], "type": module["type"], "training": module.get("training"),
-            "qualified_type": module["qualified_type"], "parameters": dims_of(module["parameters"]),
-            "buffers": dims_of(module["buffers"]), "static_params_text": module["static_params_text"],
-            "static_params": module["static_params"], "aliases": module["aliases"]}
+            "qualified_type": module["qualified_type"], "type_module": module["type_module"],
+            "parameters": dims_of(module["parameters"]), "buffers": dims_of(module["buffers"]),
+            "static_params_text": module["static_params_text"], "static_params": settings_of(module),
+            "aliases": module["aliases"]}
 
 
 class ModelCase(Case):

@@ -82,7 +82,7 @@ def dims(tensors):
 def truth_of(model, prefix):
     paths = all_paths(model, prefix)
     return [{"path": path, "type": type(m).__name__, "training": m.training,
-             "qualified_type": type(m).__module__ + "." + type(m).__qualname__,
+             "qualified_type": type(m).__module__ + "." + type(m).__qualname__, "type_module": type(m).__module__,
              "parameters": dims(m.named_parameters(recurse=False)), "buffers": dims(m.named_buffers(recurse=False)),
              "static_params_text": str(static_params(m)) if static_params(m) else "",
              "static_params": dict(attributes(m), **static_params(m)), "aliases": paths[id(m)][1:]}

@@ -49,6 +49,16 @@ def make(name, *arguments):
 
 
 @command
+def make_inner():
+    """Of a class whose module cannot be told by the dots of its name."""
+    class Outer:
+        class Inner(nn.Module):
+            pass
+
+    models["main"].inner = Outer.Inner()
+
+
+@command
 def wrap(name, wrapper):
     models[wrapper] = nn.Sequential(models[name])
 

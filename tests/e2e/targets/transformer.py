@@ -1,6 +1,7 @@
 """A small model with what real ones have: layers that run the same code, one module with two names, tied weights, buffers,
 convolutions, pooling, norms. For the real torch and for stub_torch.
 """
+import sys
 import time
 
 import torch
@@ -13,6 +14,7 @@ class Attention(nn.Module):
         self.num_heads, self.scale, self.name = heads, width ** -0.5, "it's \"q\\k\"\n"
         self.rope, self.window, self._private, self.big = None, (width, [1, 2.5]), 7, 2 ** 70
         self.shape_hint = (width,)
+        self.longest, self.uneven = sys.maxsize, (-1, [2 ** 53 + 1])  # which no double holds
         self.q_proj, self.k_proj = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
         self.out_proj = nn.Linear(width, width)
         self.register_buffer("mask", torch.zeros(4, 4))
