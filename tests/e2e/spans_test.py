@@ -24,6 +24,12 @@ class EqualityTest(SpansCase):
             expected = target.ask("oracle")
             told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
             self.assertEqual(told.splitlines(), expected)
+            self.check_hooks(target)
+        self.assert_ends_well(target)
+
+    def test_hooks_of_its_own_that_replace_inputs(self):
+        target = self.odd_model()
+        self.check_replaced_inputs(target)
         self.assert_ends_well(target)
 
     def test_both_layouts_of_tensors(self):

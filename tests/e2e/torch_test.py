@@ -47,6 +47,7 @@ class RealTorchTest(SpansCase):
         expected = target.ask("oracle")
         told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
         self.assertEqual(told.splitlines(), expected)
+        self.check_hooks(target)
         self.assert_ends_well(target)
 
     @each_with_torch
@@ -89,6 +90,7 @@ class RealTorchTest(SpansCase):
         self.assertEqual(target.ask("train", 7, 5), alone)
         self.assertEqual(spans.stop().count('"path":"top.layers.1",'), 5)
         self.assertEqual(target.ask("take_hooked"), ["before", "after"] * 5)
+        self.check_replaced_inputs(target)
         self.assert_ends_well(target)
 
     @each_with_torch

@@ -57,6 +57,23 @@ class SpansCase(ModelCase):
     def spans_of(self, *arguments, **options):
         return [json.loads(line) for line in self.text_of(*arguments, **options).splitlines()]
 
+    def check_hooks(self, target):
+        """That the texts are those of hooks that are registered as vLLM's are."""
+        calls = ("odd_calls",) if target.ask("tells_hooks_of_keywords") else ("forward", "main")
+        expected = target.ask("oracle_of_hooks", *calls)
+        told = self.text_of(target, lambda: target.ask(*calls), style="pythooks")
+        self.assertEqual(told.splitlines(), expected)
+
+    def check_replaced_inputs(self, target):
+        """What a hook of the process replaces is seen by hooks that come after it. The caller gave something else."""
+        target.ask("add_pre_hook")
+        its = target.ask("oracle_of_hooks", "forward", "main")
+        told = self.text_of(target, lambda: target.ask("forward", "main"), style="pythooks").splitlines()
+        self.assertEqual(len(told), len(its))
+        self.assertEqual([pair for pair in zip(told, its) if pair[0] != pair[1]],
+                         [("{'Module': 'top.layers.1', 'Inputs': [[2, 5, 8]]}",
+                           "{'Module': 'top.layers.1', 'Inputs': [[1, 5, 8]]}")])
+
     def check_threads(self, target):
         """Four that run the same model at once."""
         spans = self.spans_of(target, lambda: target.ask("forward_in_threads", 4, 20))

@@ -1,8 +1,9 @@
 """The oracle: what is true of a model and of its calls, told in the process, as tracers in it would."""
+import inspect
 import time
 
 import torch
-from model_commands import command, models, tensor, tokens
+from model_commands import COMMANDS, command, models, tensor, tokens
 
 nn = torch.nn
 
@@ -116,16 +117,18 @@ def marker(m, path, **values):
     return str(told)
 
 
+SKIPPED = tuple(getattr(nn, name) for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
+                if hasattr(nn, name))
+
+
 def hooked(calls):
     """The oracle: what an in-process tracer tells of them. Its hooks are gone afterwards."""
     Module, names, texts, own = nn.Module, {}, [], nn.Module.__call__
     for path, m in models["main"].named_modules(prefix="top"):
         names[id(m)] = path
-    skipped = tuple(getattr(nn, name) for name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
-                    if hasattr(nn, name))
 
     def call(self, *args, **kwargs):
-        if isinstance(self, skipped) or id(self) not in names:
+        if isinstance(self, SKIPPED) or id(self) not in names:
             return own(self, *args, **kwargs)
         texts.append(marker(self, names[id(self)], Inputs=args, **kwargs))
         result = own(self, *args, **kwargs)
@@ -138,6 +141,42 @@ def hooked(calls):
     finally:
         Module.__call__ = own
     return texts
+
+
+@command
+def tells_hooks_of_keywords():
+    """What vLLM's layerwise tracing needs: torch 2.0."""
+    return "with_kwargs" in inspect.signature(nn.Module.register_forward_pre_hook).parameters
+
+
+def traced_by_hooks(calls):
+    """The same by that tracing's own means: a hook before and one after each module, beside those that are there."""
+    texts, handles, options = [], [], {"with_kwargs": True} if tells_hooks_of_keywords() else {}
+
+    def register(m, path):
+        def before(m, args, kwargs=None):
+            texts.append(marker(m, path, Inputs=args, **(kwargs or {})))
+
+        def after(m, args, result):
+            texts.append(marker(m, path, Outputs=result))
+
+        handles.extend([m.register_forward_pre_hook(before, **options), m.register_forward_hook(after)])
+
+    for path, m in models["main"].named_modules(prefix="top"):
+        if not isinstance(m, SKIPPED):
+            register(m, path)
+    try:
+        calls()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return texts
+
+
+@command
+def add_pre_hook():
+    """Of its own: of two sentences that a layer is given it goes on with one."""
+    models["main"].layers[1].register_forward_pre_hook(lambda m, inputs: (tensor(1, 5, 8),))
 
 
 @command
@@ -207,6 +246,11 @@ def odd_calls():
 @command
 def oracle():
     return hooked(odd_calls)
+
+
+@command
+def oracle_of_hooks(name, *arguments):
+    return traced_by_hooks(lambda: COMMANDS[name](*arguments))
 
 
 @command

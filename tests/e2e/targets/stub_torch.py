@@ -151,9 +151,35 @@ def module_class(containers):
             return self._call_impl(*args, **kwargs)
 
         def _call_impl(self, *args, **kwargs):
-            return self.forward(*args, **kwargs)
+            if not self._forward_pre_hooks and not self._forward_hooks:
+                return self.forward(*args, **kwargs)
+            for hook, with_kwargs in self._forward_pre_hooks:
+                replaced = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+                if replaced is not None and with_kwargs:
+                    args, kwargs = replaced
+                elif replaced is not None:
+                    args = replaced if isinstance(replaced, tuple) else (replaced,)
+            result = self.forward(*args, **kwargs)
+            for hook, _ in self._forward_hooks:
+                replaced = hook(self, args, result)
+                result = result if replaced is None else replaced
+            return result
 
         __call__ = _wrapped_call_impl
+
+        # Of an instance once it has some.
+        _forward_pre_hooks = _forward_hooks = ()
+
+        def _register(self, name, hook, with_kwargs):
+            held = self.__dict__.setdefault(name, [])
+            held.append((hook, with_kwargs))
+            return types.SimpleNamespace(remove=lambda: held.remove((hook, with_kwargs)))
+
+        def register_forward_pre_hook(self, hook, with_kwargs=False):
+            return self._register("_forward_pre_hooks", hook, with_kwargs)
+
+        def register_forward_hook(self, hook):
+            return self._register("_forward_hooks", hook, False)
 
         def forward(self, x, *rest, **named):
             return x
