@@ -68,6 +68,9 @@ class NestingTest(SpansCase):
         spans = self.spans_of(target, lambda: target.ask("odd_calls"))
         raised = [span for span in spans if span["raised"]]
         self.assertEqual([(span["path"], span["inputs"], span["outputs"]) for span in raised], [("top.odd", [[2]], [])])
+        # As hooks: there is none after it.
+        text = self.text_of(target, lambda: target.ask("raise_in_odd"), style="pythooks")
+        self.assertEqual(text, "{'Module': 'top.odd', 'Inputs': [[2]]}\n")
         self.assert_ends_well(target)
 
 
