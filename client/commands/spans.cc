@@ -49,15 +49,13 @@ v1::AttachRequest RequestOf(const SpansFlags& flags, v1::TargetSelection selecti
   return request;
 }
 
-absl::StatusOr<std::unique_ptr<SpanWriter>> MakeWriter(const CommandContext& context,
-                                                       const SpansFlags& flags,
-                                                       ControlClient* client, OutputFile* file) {
+std::unique_ptr<SpanWriter> MakeWriter(const CommandContext& context, const SpansFlags& flags,
+                                       ControlClient* client, OutputFile* file) {
   if (flags.style == "pythooks") {
-    SB_ASSIGN_OR_RETURN(
-        const v1::ListModulesReply modules,
-        client->ListModules(TreeRequest(flags.pid, flags.selection.module_root,
-                                        flags.selection.module_prefix, flags.selection.callables)));
-    return PytHooksTexts(file, modules);
+    const v1::ListModulesRequest request =
+        TreeRequest(flags.pid, flags.selection.module_root, flags.selection.module_prefix,
+                    flags.selection.callables);
+    return PytHooksTexts(file, [client, request] { return client->ListModules(request); });
   }
   const std::string format = flags.format.empty() ? SpanFormatOf(flags.output) : flags.format;
   if (auto writer = MakeSpanWriter(format, file)) return writer;
@@ -83,8 +81,7 @@ ExitCode Follow(const CommandContext& context, const SpansFlags& flags,
   auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
   const auto writer = MakeWriter(context, flags, client->get(), &*file);
-  if (!writer.ok()) return Fail(writer.status(), Subject::kProcess);
-  SpansOutput output(client->get(), writer->get(), flags.forwards, Warnings::kTell);
+  SpansOutput output(client->get(), writer.get(), flags.forwards, Warnings::kTell);
   const auto stream = (*client)->Attach(request);
   SessionModel model;
   const StreamEnd end = FollowSession(client->get(), stream.get(), &interrupt, OnInterrupt::kDetach,

@@ -1,6 +1,7 @@
 // Behaviour: vllm/utils/nvtx_pytorch_hooks.py (vllm-project/vllm at f0183d3), PytHooks.
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "client/printable.h"
@@ -63,23 +64,57 @@ class Marker {
 
 class PytHooks : public SpanWriter {
  public:
-  PytHooks(OutputFile* file, const v1::ListModulesReply& modules) : file_(file) {
-    for (const v1::Module& module : modules.modules()) {
-      known_[module.path()] = {.parameters = ParametersText(module),
-                               .settings = Printable(module.static_params_text())};
-    }
-  }
+  PytHooks(OutputFile* file, ReadModules read) : file_(file), read_(std::move(read)) { Read(); }
   void Write(const SpanNode& tree) override {
+    LearnNew(tree);
     std::string text;
     Append(tree, text);
     file_->Write(text);
   }
-  void Finish(uint64_t) override {}
+  void Finish(uint64_t) override {
+    if (untold_ == 0) return;
+    const std::string_view why =
+        status_.ok() ? "gone before they were read" : ToStd(status_.message());
+    Say(StrCat("of ", untold_, untold_ == 1 ? " module" : " modules",
+               " no parameters and settings are told: ", Printable(why)));
+  }
 
  private:
+  // A model may be replaced by another one.
   struct Known {
+    std::string type;
     std::string parameters, settings;
   };
+
+  void Read() {
+    const absl::StatusOr<v1::ListModulesReply> modules = read_();
+    status_ = modules.status();
+    if (!modules.ok()) return;
+    for (const v1::Module& module : modules->modules()) {
+      known_[module.path()] = {.type = module.qualified_type(),
+                               .parameters = ParametersText(module),
+                               .settings = Printable(module.static_params_text())};
+    }
+  }
+
+  bool Knows(const v1::SpanModule& module) const {
+    const auto known = known_.find(module.path());
+    return known != known_.end() && known->second.type == module.qualified_type();
+  }
+
+  // Of modules that came after the last look. What that does not find is not looked for again.
+  void LearnNew(const SpanNode& tree) {
+    bool knows_all = true;
+    const auto check = [&](const SpanNode& node) { knows_all &= Knows(node.module); };
+    ForEachSpan(tree, check);
+    if (knows_all) return;
+    Read();
+    ForEachSpan(tree, [&](const SpanNode& node) {
+      if (Knows(node.module)) return;
+      known_[node.module.path()] = {.type = node.module.qualified_type()};
+      ++untold_;
+    });
+  }
 
   static std::string ParametersText(const v1::Module& module) {
     std::map<uint32_t, std::string> in_order;
@@ -114,13 +149,16 @@ class PytHooks : public SpanWriter {
   }
 
   OutputFile* file_;
-  std::map<std::string, Known> known_;
+  ReadModules read_;
+  absl::Status status_;                 // of the last look
+  std::map<std::string, Known> known_;  // by path
+  size_t untold_ = 0;                   // modules of which a look did not tell
 };
 
 }  // namespace
 
-std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, const v1::ListModulesReply& modules) {
-  return std::make_unique<PytHooks>(file, modules);
+std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, ReadModules read) {
+  return std::make_unique<PytHooks>(file, std::move(read));
 }
 
 }  // namespace sbump

@@ -1,11 +1,13 @@
 // What becomes of spans: one form of output each.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "client/output_file.h"
 #include "client/spans/span_tree.h"
 #include "client/terminal.h"
+#include "daemon/base/status.h"
 #include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
@@ -36,9 +38,11 @@ std::unique_ptr<SpanWriter> ChromeTrace(OutputFile* file);
 std::unique_ptr<SpanWriter> FoldedStacks(OutputFile* file);
 // SpanBatch messages, each behind its length as a varint.
 std::unique_ptr<SpanWriter> SpanMessages(OutputFile* file);
+// The tree as it is now.
+using ReadModules = std::function<absl::StatusOr<v1::ListModulesReply>()>;
 // The texts of vLLM's layerwise tracing (PytHooks), a line for each range that it would push, in
-// that order. `modules`: the tree.
-std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, const v1::ListModulesReply& modules);
+// that order. `read` is asked at once, and again when a span is of a module that it did not tell.
+std::unique_ptr<SpanWriter> PytHooksTexts(OutputFile* file, ReadModules read);
 // Per module: calls, total, self, percentiles. Written at the end.
 std::unique_ptr<SpanWriter> SpanTable(OutputFile* file, Palette palette, size_t max_width);
 

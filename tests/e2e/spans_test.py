@@ -32,6 +32,30 @@ class EqualityTest(SpansCase):
         self.check_replaced_inputs(target)
         self.assert_ends_well(target)
 
+    def test_a_model_that_comes_later(self):
+        target = self.start_target(None, "models.py", "later")
+        spans = self.start_spans(target, style="pythooks")
+        target.ask("import_torch", "2.13")
+        target.ask("make", "main")
+
+        def is_told(path, *call):
+            target.ask(*call)
+            with open(spans.path, encoding="utf-8") as file:
+                return "'Module': '%s'" % path in file.read()
+        self.eventually(lambda: is_told("top", "forward", "main"), 20, "a forward")
+        target.ask("add_fc")
+        expected = target.ask("oracle_of_hooks", "call_part", "fc", 1)
+        self.assertEqual(len(expected), 2)
+        # A module that is not known yet is found by its calls.
+        self.eventually(lambda: is_told("top.fc", "call_part", "fc", 1), 20, "its call")
+        lines = spans.stop().splitlines()
+        self.assertEqual({line for line in lines if "top.fc'" in line}, set(expected))
+        whole = target.ask("oracle_of_hooks", "forward", "main")
+        self.assertEqual(set(lines) - set(expected), set(whole))
+        self.assertNotIn("no parameters", spans.child.errors)
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_both_layouts_of_tensors(self):
         target = self.odd_model(kind="1.13")
         expected = target.ask("oracle")

@@ -146,7 +146,9 @@ void FuzzSpanTree(const sbump::SpanNode& tree) {
   CheckText(Written(sbump::FoldedStacks, tree));
   Require(!Written(sbump::SpanMessages, tree).empty());
   CheckText(Written(
-      [](sbump::OutputFile* file) { return sbump::PytHooksTexts(file, v1::ListModulesReply()); },
+      [](sbump::OutputFile* file) {
+        return sbump::PytHooksTexts(file, [] { return v1::ListModulesReply(); });
+      },
       tree));
   const std::string table = Written(
       [](sbump::OutputFile* file) { return sbump::SpanTable(file, sbump::Palette(false), kWidth); },

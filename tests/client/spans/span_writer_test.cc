@@ -210,11 +210,71 @@ TEST_F(SpanWriterTest, Messages) {
   EXPECT_EQ(batch.lost(), 4u);
 }
 
-TEST_F(SpanWriterTest, TextsOfPytHooks) {
+constexpr const char* kLinear = "torch.nn.modules.linear.Linear";
+
+v1::ListModulesReply OneModule(const std::string& settings, const std::string& type = kLinear) {
   v1::ListModulesReply modules;
   v1::Module& module = *modules.add_modules();
   module.set_path("top.fc");
-  module.set_static_params_text("{'in_features': 5, 'out_features': 8}");
+  module.set_qualified_type(type);
+  module.set_static_params_text(settings);
+  return modules;
+}
+
+// Of a model that each look finds as the next one of `looks`.
+std::string TextsOfLooks(const std::string& path, const SpanNode& tree,
+                         std::vector<absl::StatusOr<v1::ListModulesReply>> looks, int writes,
+                         size_t* taken, std::string* said) {
+  auto file = OutputFile::Open(path);
+  EXPECT_TRUE(file.ok());
+  *taken = 0;
+  const auto writer = PytHooksTexts(&*file, [&] { return looks.at((*taken)++); });
+  for (int i = 0; i < writes; ++i) writer->Write(tree);
+  testing::internal::CaptureStderr();
+  writer->Finish(0);
+  *said = testing::internal::GetCapturedStderr();
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST_F(SpanWriterTest, PytHooksOfAModelThatComesLater) {
+  size_t looks = 0;
+  std::string said;
+  const std::string text = TextsOfLooks(
+      path, Node("top.fc", 0, 1, 2),
+      {absl::FailedPreconditionError("no model yet"), OneModule("{'p': 1}")}, 2, &looks, &said);
+  EXPECT_EQ(looks, 2u);
+  EXPECT_EQ(text.find("{'Module': 'top.fc', 'StaticParams': {'p': 1}}\n"), 0u) << text;
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(SpanWriterTest, PytHooksOfAnotherTypeAtTheSamePath) {
+  size_t looks = 0;
+  std::string said;
+  const std::string text =
+      TextsOfLooks(path, Node("top.fc", 0, 1, 2),
+                   {OneModule("{'p': 1}", "app.Other"), OneModule("{'p': 2}")}, 1, &looks, &said);
+  EXPECT_EQ(looks, 2u);
+  EXPECT_THAT(text, HasSubstr("{'p': 2}"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("{'p': 1}")));
+}
+
+TEST_F(SpanWriterTest, PytHooksOfModulesThatAreGoneIsSaid) {
+  size_t looks = 0;
+  std::string said;
+  const SpanNode fc = Node("top.fc", 0, 1, 2);
+  TextsOfLooks(path, fc, {v1::ListModulesReply(), v1::ListModulesReply()}, 3, &looks, &said);
+  EXPECT_EQ(looks, 2u) << "what a look did not find is not looked for again";
+  EXPECT_THAT(said, HasSubstr("of 1 module no parameters and settings are told: gone"));
+  TextsOfLooks(path, Tree(), {absl::NotFoundError("x"), absl::NotFoundError("no process")}, 1,
+               &looks, &said);
+  EXPECT_THAT(said, HasSubstr("of 2 modules no parameters and settings are told: no process"));
+}
+
+TEST_F(SpanWriterTest, TextsOfPytHooks) {
+  v1::ListModulesReply modules = OneModule("{'in_features': 5, 'out_features': 8}");
+  v1::Module& module = *modules.mutable_modules(0);
   v1::Tensor& bias = (*module.mutable_parameters())["bias"];
   bias.set_index(1);
   bias.add_dims(8);
@@ -222,7 +282,7 @@ TEST_F(SpanWriterTest, TextsOfPytHooks) {
   weight.add_dims(8);
   weight.add_dims(5);
   tree.children[0].span.set_raised(true);
-  EXPECT_EQ(TextOf([&](OutputFile* file) { return PytHooksTexts(file, modules); }),
+  EXPECT_EQ(TextOf([&](OutputFile* file) { return PytHooksTexts(file, [&] { return modules; }); }),
             "{'Module': 'top'}\n"
             "{'Module': 'top.fc', 'TrainableParams': {'weight': [8, 5], 'bias': [8]}, 'Inputs': "
             "[[2, 5]], 'scale': [[]], 'StaticParams': {'in_features': 5, 'out_features': 8}}\n"
@@ -234,7 +294,8 @@ TEST_F(SpanWriterTest, PytHooksOfAKeywordWithTheNameOfAKey) {
   v1::SpanTensor& tensor = *tree.span.add_inputs();
   tensor.set_keyword("Module");
   tensor.add_dims(3);
-  EXPECT_THAT(TextOf([](OutputFile* file) { return PytHooksTexts(file, {}); }),
+  const auto nothing = [] { return v1::ListModulesReply(); };
+  EXPECT_THAT(TextOf([&](OutputFile* file) { return PytHooksTexts(file, nothing); }),
               StartsWith("{'Module': [[3]]}\n"));
 }
 

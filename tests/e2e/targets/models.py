@@ -59,6 +59,19 @@ def make_inner():
 
 
 @command
+def add_fc():
+    models["main"].fc = nn.Linear(4, 6)
+
+
+@command
+def call_part(name, count, *shape):
+    """Of the model, with a tensor."""
+    part = getattr(models["main"], name)
+    for _ in range(count):
+        part(tensor(*(shape or (2, 4))))
+
+
+@command
 def wrap(name, wrapper):
     models[wrapper] = nn.Sequential(models[name])
 
