@@ -1,4 +1,7 @@
 """Delays per module instance: the layers of a model run the same code, and one of them is slowed."""
+import json
+import os
+
 from harness.case import each_interpreter, each_mechanism, main
 from harness.family import FamilyCase
 from harness.models import MS, Q_PROJ, ModelCase, rows
@@ -207,6 +210,47 @@ class ChangeTest(ModelCase):
         target.ask("forwards", "main", 7)
         last = self.finish(session, target)
         self.assertEqual(rows(last)["top.layers.1.attn.q_proj"]["calls"], 12)
+        self.assert_ends_well(target)
+
+    def test_another_object_at_the_address_of_one_that_is_gone(self):
+        """Of another class: not one of its calls is told of the former. It has other shapes, which tell."""
+        target = self.model()
+        target.ask("put", "first", "First")
+        path = os.path.join(self.scratch, "spans.jsonl")
+        session = self.attach(target, "--module", "top.first", "--module", "top.second @delay=1ms", "--interval", "100ms",
+                              "--spans", path)
+        target.ask("call_part", "first", 5, 3)
+        target.ask("replace", "first", "second", "Second")
+        target.ask("call_part", "second", 5, 7, 7)
+        self.eventually(lambda: target.ask("call_part", "second", 1, 7, 7) or self.most_calls(session, "top.second") > 0, 10,
+                        "its calls")
+        before = self.most_calls(session, "top.second")
+        target.ask("call_part", "second", 20, 7, 7)
+        last = rows(self.finish(session, target))
+        self.assertEqual((last["top.first"]["calls"], last["top.first"]["delayed_calls"]), (5, 0))
+        self.assertGreaterEqual(last["top.second"]["calls"], before + 20)
+        self.assertEqual(last["top.second"]["delayed_calls"], last["top.second"]["calls"])
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        self.assertEqual([span["type"] for span in spans], ["First"] * 5 + ["Second"] * last["top.second"]["calls"])
+        self.assertEqual({(span["path"], str(span["inputs"])) for span in spans},
+                         {("top.first", "[[3]]"), ("top.second", "[[7, 7]]")})
+        self.assert_ends_well(target)
+
+    def test_one_of_the_same_class_at_the_address_of_one_that_is_gone(self):
+        """Until it is noticed it is counted for the former."""
+        target = self.model()
+        target.ask("put", "first", "First")
+        session = self.attach(target, "--module", "top.first", "--module", "top.second", "--interval", "100ms")
+        target.ask("call_part", "first", 5)
+        target.ask("replace", "first", "second", "First")
+        self.eventually(lambda: target.ask("call_part", "second", 1) or self.most_calls(session, "top.second") > 0, 10,
+                        "its calls")
+        first, second = (self.most_calls(session, path) for path in ("top.first", "top.second"))
+        target.ask("call_part", "second", 20)
+        last = rows(self.finish(session, target))
+        self.assertGreaterEqual(last["top.second"]["calls"], second + 20)
+        self.assertEqual(last["top.first"]["calls"], first)
         self.assert_ends_well(target)
 
     def test_a_larger_model_that_comes_later_takes_no_name(self):

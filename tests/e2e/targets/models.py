@@ -58,6 +58,40 @@ def make_inner():
     models["main"].inner = Outer.Inner()
 
 
+classes = {}  # which stay at their addresses
+neighbours = []  # keep the memory among them for objects of their size, which few others have
+SIZE = {"__slots__": ["slot_%d" % i for i in range(30)]}
+
+
+class Neighbour(type("Large", (), SIZE)):
+    pass
+
+
+def class_of(kind):
+    return classes.setdefault(kind, type(kind, (nn.Module,), {"forward": lambda self, x: x, **SIZE}))
+
+
+@command
+def put(name, kind):
+    new = class_of(kind)
+    neighbours.extend(Neighbour() for _ in range(100))
+    setattr(models["main"], name, new())
+    neighbours.extend(Neighbour() for _ in range(100))
+
+
+@command
+def replace(name, other, kind):
+    """By one at the same address."""
+    main, new, others = models["main"], class_of(kind), [None] * 1000
+    address, places = id(getattr(main, name)), iter(range(len(others)))  # which takes memory, too
+    delattr(main, name)
+    for at in places:
+        others[at] = new()  # keeps its place
+        if id(others[at]) == address:
+            return setattr(main, other, others[at])
+    raise AssertionError("no object came to the address of the former one")
+
+
 @command
 def add_fc():
     models["main"].fc = nn.Linear(4, 6)
