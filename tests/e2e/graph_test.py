@@ -58,7 +58,10 @@ class TruthTest(GraphCase):
     @each_with_torch
     def test_operators_within_torch_s_own_modules(self, python):
         target = self.start(python)
-        graph = self.graph(target, lambda: target.ask("forward", 5), "--forwards", 5, "--no-leaf")
+        nodes, edges = truth(target, False)
+        graph = self.graph(target, lambda: target.ask("forward", 20), "--forwards", 20, "--no-leaf")
+        self.assertEqual(nodes_of(graph), [node[:4] for node in nodes])
+        self.assertEqual(edges_of(graph), edges)
         functions = [plain(node) for node in graph["nodes"] if node["op"] == "call_function"]
         self.assertIn(["call_function", "linear", "top.layers.1.attn.q_proj", "Linear"], functions)
         self.assertIn(["call_function", "layer_norm", "top.layers.0.norm", "LayerNorm"], functions)
