@@ -61,6 +61,7 @@ class SelectionTest(ModelCase):
         q_projs = ["top.layers.%d.attn.q_proj" % number for number in range(3)]
         self.assertEqual(self.paths(self.target, "--module", "top.layers.*.q_proj"), q_projs)
         self.assertEqual(self.paths(self.target, "--module", r"re:top\.layers\.[01]\.attn\.q_proj$"), q_projs[:2])
+        self.assertEqual(self.paths(self.target, "--module", r"re:top\.layers\.1\..*attn$"), ["top.layers.1.attn"])
         # As re.match() does: from the begin, and to any end.
         self.assertEqual(self.paths(self.target, "--module", r"re:layers"), [])
         self.assertEqual(len(self.paths(self.target, "--module", "re:top.layers.1")), 9)
