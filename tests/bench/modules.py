@@ -51,7 +51,7 @@ def call_costs(daemon, target, rounds):
         ns = median(during[kind]) - median(without[kind])
         return Row(name, "+%.0f ns" % ns, "at most +%d ns" % most if most else "", ns <= most if most else None,
                    "%.0f ns to %.0f ns" % (median(without[kind]), median(during[kind])))
-    return [more("module", "a call of a module that is counted", None),
+    return [more("module", "a call of a module (of the stub of torch) that is counted", None),
             more("object", "a call of an object that is no module, meanwhile", 800),
             ratio_row("a Python function meanwhile", without["function"], during["function"], "1.03")]
 
@@ -72,9 +72,9 @@ def span_costs(daemon, target, rounds):
                 lists[1].append(during[kind])
     told, hooked = median(spans) - median(alone), median(hooks) - median(alone)
     object_ns = median(objects[1]) - median(objects[0])
-    return [Row("a call of a module that is told as a span, with shapes", "+%.1f us" % (told / 1000), "at most +3.5 us",
-                told <= 3500, "of %.0f ns" % median(alone)),
-            Row("the same by hooks in the process", "+%.1f us" % (hooked / 1000)),
+    return [Row("a call of a module (of the stub) that is told as a span, with shapes", "+%.1f us" % (told / 1000),
+                "at most +3.5 us", told <= 3500, "of %.0f ns" % median(alone)),
+            Row("the same by hooks in the process (on the stub)", "+%.1f us" % (hooked / 1000)),
             Row("spans against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
             Row("spans: a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
             ratio_row("spans: a Python function meanwhile", *functions, "1.03")]
@@ -89,9 +89,9 @@ def one_slow_layer(daemon, target, rounds):
                 layer.append(ns)
     moved_us = [(median(now) - median(then)) / 1000 for now, then in zip(slow, sham)]
     twins_us = max(abs(moved_us[0]), abs(moved_us[2]))
-    return [Row("1ms on one module of a layer: that layer", "%.1f us" % moved_us[1], "within 5 %",
-                abs(moved_us[1] - 1000) <= 50),
-            Row("the same: its twin layers", "%.1f us" % twins_us, "at most 10 us", twins_us <= 10)]
+    return [Row("1ms on one module of a layer, against a sham run of the same pattern: that layer", "%.1f us" % moved_us[1],
+                "within 5 %", abs(moved_us[1] - 1000) <= 50),
+            Row("the same, against that sham run: its twin layers", "%.1f us" % twins_us, "at most 10 us", twins_us <= 10)]
 
 
 def large_tree(daemon, python, rounds, kind, suffix):
