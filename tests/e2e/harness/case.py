@@ -42,7 +42,7 @@ def each_with_greenlet(method):
 
 
 def each_with_torch_and_greenlet(method):
-    method.pythons = lambda: [python for python in interpreters.with_torch() if python in interpreters.with_greenlet()]
+    method.pythons = interpreters.with_torch_and_greenlet
     return method
 
 

@@ -96,6 +96,11 @@ def with_greenlet():
     return [one for one in supported() if not one.free_threaded and _can_import(one, "greenlet")]
 
 
+@functools.lru_cache(maxsize=None)
+def with_torch_and_greenlet():
+    return [one for one in with_torch() if _can_import(one, "greenlet")]
+
+
 def _can_import(python, name):
     ask = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
     return subprocess.run([python.path, "-c", ask, name], stderr=subprocess.DEVNULL, timeout=20).returncode == 0
