@@ -8,6 +8,7 @@
 #include "client/graph/subgraph_view.h"
 #include "client/human_units.h"
 #include "client/limits.h"
+#include "client/module_path.h"
 #include "client/output_file.h"
 #include "client/printable.h"
 #include "client/schedule/schedule_file.h"
@@ -122,10 +123,6 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
   return absl::OkStatus();
 }
 
-bool IsBelow(const ScheduleNode& node, const std::string& path) {
-  return node.path.starts_with(path + ".");
-}
-
 // As it is in the tree: a path may be given from the model on, too, as slapo's are ("layers.0").
 absl::StatusOr<std::string> FullPath(const ScheduleFlags& flags,
                                      const std::vector<ScheduleNode>& nodes,
@@ -145,12 +142,14 @@ absl::Status KeepAsked(const ScheduleFlags& flags, std::vector<ScheduleNode>& no
   }
   if (flags.Takes("list") && !flags.what.empty()) {
     SB_ASSIGN_OR_RETURN(const std::string top, FullPath(flags, nodes, flags.what));
-    std::erase_if(
-        nodes, [&](const ScheduleNode& node) { return node.path != top && !IsBelow(node, top); });
+    std::erase_if(nodes, [&](const ScheduleNode& node) {
+      return node.path != top && !IsBelow(node.path, top);
+    });
   }
   std::erase_if(nodes, [&](const ScheduleNode& node) {
-    return std::ranges::any_of(
-        until, [&](const std::string& path) { return IsBelow(node, path) && node.parent != path; });
+    return std::ranges::any_of(until, [&](const std::string& path) {
+      return IsBelow(node.path, path) && node.parent != path;
+    });
   });
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/human_units.h"
+#include "client/module_path.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -49,11 +50,8 @@ bool SpansOutput::KnowsPaths() {
 // No module that is looked at holds it.
 bool SpansOutput::IsForward(const SpanNode& tree) {
   const std::lock_guard lock(mutex_);
-  std::string path = tree.module.path();
-  while (path.rfind('.') != std::string::npos) {
-    path.resize(path.rfind('.'));
-    if (paths_.contains(path)) return false;
-  }
+  for (auto path = PathAbove(tree.module.path()); path; path = PathAbove(*path))
+    if (paths_.contains(*path)) return false;
   return tree.span.depth() == 0;
 }
 

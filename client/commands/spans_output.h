@@ -55,7 +55,8 @@ class SpansOutput : public SessionOutput {
   std::thread reading_;
 
   std::mutex mutex_;
-  std::set<std::string> paths_;  // guarded by mutex_: of the modules that are looked at
+  std::set<std::string, std::less<>>
+      paths_;  // guarded by mutex_: of the modules that are looked at
 
   // The reading thread's, until it has ended.
   std::vector<SpanNode> held_;  // until it is known which modules there are

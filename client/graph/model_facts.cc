@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "client/module_path.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -34,7 +35,7 @@ ModelFacts::ModelFacts(const v1::ListModulesReply& modules) {
     for (const auto* named : {&module.parameters(), &module.buffers()}) {
       for (const auto& [name, tensor] : *named) {
         if (tensor.tensor_id() == 0 || !tensor.known()) continue;
-        NamedTensor first{.name = StrCat(module.path(), ".", name),
+        NamedTensor first{.name = StrCat(module.path(), module.path().empty() ? "" : ".", name),
                           .dims = {tensor.dims().begin(), tensor.dims().end()}};
         const auto known = tensors_.try_emplace(tensor.tensor_id(), std::move(first)).first;
         known->second.owners.push_back(module.path());
@@ -44,9 +45,8 @@ ModelFacts::ModelFacts(const v1::ListModulesReply& modules) {
 }
 
 bool ModelFacts::NamedTensor::IsWithin(std::string_view path) const {
-  return std::ranges::any_of(owners, [&](const std::string& owner) {
-    return owner.starts_with(path) && (owner.size() == path.size() || owner[path.size()] == '.');
-  });
+  return std::ranges::any_of(
+      owners, [&](const std::string& owner) { return owner == path || IsBelow(owner, path); });
 }
 
 const ModelFacts::NamedTensor* ModelFacts::TensorOf(const v1::SpanTensor& tensor) const {
@@ -75,10 +75,8 @@ std::vector<std::string> ModelFacts::InputNames(const v1::SpanModule& module,
 
 std::string ModelFacts::OutermostOf(std::string_view path) const {
   std::string_view outermost = path;
-  for (size_t dot = path.rfind('.'); dot != path.npos; dot = path.rfind('.')) {
-    path = path.substr(0, dot);
-    if (forward_parameters_.contains(path)) outermost = path;
-  }
+  for (auto above = PathAbove(path); above; above = PathAbove(*above))
+    if (forward_parameters_.contains(*above)) outermost = *above;
   return std::string(outermost);
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "client/graph/leaf_policy.h"
+#include "client/module_path.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -26,9 +27,8 @@ class Tree {
     for (int i = 0; i < modules_.modules_size(); ++i) {
       if (OnlyHolds(i) || (!within_leaves && IsWithinLeaf(i))) continue;
       const std::optional<int> parent = ParentOf(i);
-      const std::string& path = PathOf(i);
-      nodes.push_back({.path = path,
-                       .name = parent ? path.substr(PathOf(*parent).size() + 1) : path,
+      nodes.push_back({.path = PathOf(i),
+                       .name = NameWithin(parent, PathOf(i)),
                        .parent = parent ? PathOf(*parent) : "",
                        .module = &modules_.modules(i)});
     }
@@ -38,13 +38,16 @@ class Tree {
  private:
   const std::string& PathOf(int i) const { return modules_.modules(i).path(); }
 
+  std::string NameWithin(std::optional<int> parent, const std::string& path) const {
+    if (!parent || PathOf(*parent).empty()) return path;
+    return path.substr(PathOf(*parent).size() + 1);
+  }
+
   // The module that holds it.
   std::optional<int> Above(int i) const {
-    const std::string& path = PathOf(i);
-    const size_t dot = path.rfind('.');
-    if (dot == std::string::npos) return std::nullopt;
-    const auto found = index_.find(std::string_view(path).substr(0, dot));
-    return found == index_.end() ? std::nullopt : std::optional(found->second);
+    for (auto path = PathAbove(PathOf(i)); path; path = PathAbove(*path))
+      if (const auto found = index_.find(*path); found != index_.end()) return found->second;
+    return std::nullopt;
   }
   // The nearest one above it that is a node.
   std::optional<int> ParentOf(int i) const {

@@ -35,9 +35,10 @@ class NodesTest(ScheduleCase):
     @each_mechanism
     def test_nodes_are_those_that_slapo_makes(self, python):
         target = self.model(python)
-        if not python.free_threaded:
-            told = [(node["path"], node["parent"], node["name"]) for node in self.ask(target, "list")]
-            self.assertEqual(told, [tuple(one) for one in target.ask("schedules")])
+        for prefix in ("top", "", "a.b"):
+            if not python.free_threaded:
+                told = [(node["path"], node["parent"], node["name"]) for node in self.ask(target, "list", "--prefix", prefix)]
+                self.assertEqual(told, [tuple(one) for one in target.ask("schedules", prefix)])
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
@@ -49,6 +50,29 @@ class NodesTest(ScheduleCase):
         self.assertEqual([node["path"] for node in self.ask(target, "find", r"layers\.[01]$")], ["top.layers.0", "top.layers.1"])
         answer = self.daemon.ctl("schedule", "find", "proj", "--pid", target.pid)  # from the name's begin on
         self.assert_refused(answer, NO_MATCH, "no node")
+        self.assert_ends_well(target)
+
+    def test_a_model_without_a_name(self):
+        """As slapo's named_schedules() names it unless it is told otherwise."""
+        target = self.model()
+        self.assertEqual([node["path"] for node in self.ask(target, "find", r"layers\.[01]$", "--prefix", "")],
+                         ["layers.0", "layers.1"])
+        self.assertEqual([node["path"] for node in self.ask(target, "list", "layers.2", "--prefix", "", "--until", "layers.2")],
+                         ["layers.2", *("layers.2." + name for name in ("attn", "norm", "act", "drop", "skip"))])
+        top = [node["path"] for node in self.ask(target, "list", "--prefix", "", "--until", "")]
+        self.assertEqual(top, ["", "embed", "layers.0", "layers.1", "layers.2", "vision", "lm_head"])
+        self.assert_ends_well(target)
+
+    def test_another_tree(self):
+        """Whose objects hold others in lists and dicts."""
+        target = self.start_target(None, "models.py", "2.13")
+        target.ask("make_things")
+        tree = ("--root", "__main__.Thing", "--prefix", "root")
+        self.assertEqual([(node["parent"], node["name"]) for node in self.ask(target, "list", *tree)],
+                         [("", "root"), ("root", "first"), ("root.first", "first"), ("root", "rest.1"), ("root", "by_name.x")])
+        self.assertEqual([node["path"] for node in self.ask(target, "find", r"rest\.1", *tree)], ["root.rest.1"])
+        self.assertEqual([node["path"] for node in self.ask(target, "list", "--until", "root", *tree)],
+                         ["root", "root.first", "root.rest.1", "root.by_name.x"])
         self.assert_ends_well(target)
 
     def test_a_part_of_the_tree(self):

@@ -289,6 +289,14 @@ class ForwardsTest(SpansCase):
         self.assertEqual(len(spans), 7 * SPANS_OF_FORWARD)
         self.assert_nothing_left(target)
 
+    def test_of_a_model_without_a_name(self):
+        target = self.odd_model()
+        target.ask("forward_for_ever")
+        spans = [json.loads(line) for line in self.start_spans(target, "--forwards", 7, "--module-prefix", "").wait().splitlines()]
+        self.assertEqual([span["path"] for span in spans if span["depth"] == 0], [""] * 7)
+        self.assertEqual(len(spans), 7 * SPANS_OF_FORWARD)
+        self.assert_nothing_left(target)
+
     def test_a_part_of_the_model(self):
         target = self.odd_model()
         target.ask("forward_for_ever")

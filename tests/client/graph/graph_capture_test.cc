@@ -74,6 +74,15 @@ TEST_F(GraphCaptureTest, TheOneThatIsNamedWhereverItIsCalled) {
   EXPECT_THAT(Edges(capture.Result()), ElementsAre("input_0 -> exp", "exp -> output"));
 }
 
+TEST_F(GraphCaptureTest, PartsOfAForwardOfAModelWithoutAName) {
+  v1::ListModulesReply modules;
+  for (const char* path : {"", "block"}) AddModule(modules, path);
+  GraphCapture capture(ModelFacts(modules), {.forwards = 1});
+  capture.Write(LossOf("block"));
+  EXPECT_FALSE(capture.HasEnough());
+  EXPECT_THAT(capture.Result().nodes, IsEmpty());
+}
+
 TEST_F(GraphCaptureTest, PartsOfAForwardThatHadBegunBefore) {
   GraphCapture capture = Capture();
   capture.Write(LossOf("top.block"));

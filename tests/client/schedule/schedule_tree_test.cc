@@ -79,6 +79,27 @@ TEST_F(ScheduleNodesTest, AModelWithAPrefixOfDotsAndASecondOne) {
   EXPECT_THAT(Names(), ElementsAre("/a.b", "a.b/fc", "/a.b#2", "a.b#2/0"));
 }
 
+TEST_F(ScheduleNodesTest, AModelWithoutAName) {
+  Add("", "app.Model");
+  Add("embed", "torch.nn.modules.sparse.Embedding");
+  Add("layers", "torch.nn.modules.container.ModuleList");
+  Add("layers.0", "app.Block");
+  Add("layers.0.fc", "torch.nn.modules.linear.Linear");
+  Add("#2", "app.Stack");
+  Add("#2.0", "app.Block");
+  Add("callable:Piece:0", "app.Piece");
+  EXPECT_THAT(Names(), ElementsAre("/", "/embed", "/layers.0", "layers.0/fc", "/#2", "#2/0",
+                                   "/callable:Piece:0"));
+}
+
+TEST_F(ScheduleNodesTest, WhatIsHeldByAListThatIsNoModule) {
+  Add("root", "app.Thing");
+  Add("root.first", "app.Thing");
+  Add("root.rest.1", "app.Thing");
+  Add("root.rest.1.by_name.x", "app.Thing");
+  EXPECT_THAT(Names(), ElementsAre("/root", "root/first", "root/rest.1", "root.rest.1/by_name.x"));
+}
+
 TEST_F(ScheduleNodesTest, NoModules) { EXPECT_THAT(Names(), ElementsAre()); }
 
 }  // namespace

@@ -286,7 +286,7 @@ def schedules(prefix="top"):
         if module.startswith(("torch.nn", "torch.ao.nn")) and not isinstance(m, nn.Sequential):
             return
         for name, child in children_of(m):
-            found.append(("%s.%s" % (path, name), path, name))
+            found.append((path + "." + name if path else name, path, name))
             walk(child, found[-1][0])
 
     seen, found = set(), [(prefix, "", prefix)]

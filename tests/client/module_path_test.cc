@@ -1,0 +1,31 @@
+#include "client/module_path.h"
+
+#include "gtest/gtest.h"
+
+namespace sbump {
+namespace {
+
+TEST(ModulePath, TheOneAbove) {
+  EXPECT_EQ(PathAbove("top.layers.0"), "top.layers");
+  EXPECT_EQ(PathAbove("top"), "");
+  EXPECT_EQ(PathAbove(""), std::nullopt);
+}
+
+TEST(ModulePath, FurtherModelsAndCallablesAreNotBelowAModelWithoutAName) {
+  EXPECT_EQ(PathAbove("#2.embed"), "#2");
+  EXPECT_EQ(PathAbove("#2"), std::nullopt);
+  EXPECT_EQ(PathAbove("callable:PiecewiseBackend:3"), std::nullopt);
+}
+
+TEST(ModulePath, Below) {
+  EXPECT_TRUE(IsBelow("top.layers.0", "top"));
+  EXPECT_FALSE(IsBelow("top", "top"));
+  EXPECT_FALSE(IsBelow("top2.embed", "top"));
+  EXPECT_TRUE(IsBelow("embed", ""));
+  EXPECT_TRUE(IsBelow("layers.0", ""));
+  EXPECT_FALSE(IsBelow("", ""));
+  EXPECT_FALSE(IsBelow("#2.embed", ""));
+}
+
+}  // namespace
+}  // namespace sbump
