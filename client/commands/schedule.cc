@@ -79,12 +79,12 @@ absl::Status Check(const ScheduleFlags& flags) {
 
 // ---- list, find ----
 
-// Sessions that end meanwhile do nothing any more.
+// A summary names the first process of a session only: each is asked. Those that end meanwhile do
+// nothing any more.
 absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
   SB_ASSIGN_OR_RETURN(const v1::ListSessionsReply sessions, client.ListSessions());
   DoingByPath doing;
   for (const v1::SessionSummary& session : sessions.sessions()) {
-    if (session.process().pid() != pid) continue;
     v1::WatchRequest request;
     request.set_session_id(session.session_id());
     const auto stream = client.Watch(request);
@@ -93,7 +93,7 @@ absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
     while (stream->Read(&piece)) {
       const auto update = merger.Add(std::move(piece));
       if (!update) continue;
-      AddDoing(*update, doing);
+      AddDoing(*update, pid, doing);
       break;
     }
   }

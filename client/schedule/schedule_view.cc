@@ -36,6 +36,13 @@ boost::json::object DoesJson(const Doing* doing) {
   return does;
 }
 
+// The program that the row is of: one pid may have had others before it.
+bool HasEnded(const v1::SessionUpdate& update, const v1::TargetStats& row) {
+  const uint32_t number = row.process_number();
+  return number < static_cast<uint32_t>(update.processes_size()) &&
+         update.processes(static_cast<int>(number)).has_end();
+}
+
 std::string Joined(const TextTable& table, const Palette& palette, size_t max_width) {
   std::string text;
   for (const std::string& line : table.Lines(palette, max_width)) text += line + "\n";
@@ -44,12 +51,13 @@ std::string Joined(const TextTable& table, const Palette& palette, size_t max_wi
 
 }  // namespace
 
-void AddDoing(const v1::SessionUpdate& update, DoingByPath& doing) {
+void AddDoing(const v1::SessionUpdate& update, int32_t pid, DoingByPath& doing) {
   std::map<std::string_view, const v1::PatternStats*> patterns;
   for (const v1::PatternStats& pattern : update.patterns())
     patterns.emplace(pattern.pattern(), &pattern);
   for (const v1::TargetStats& row : update.targets()) {
     const auto owner = patterns.find(row.pattern());
+    if (row.pid() != pid || HasEnded(update, row)) continue;
     if (row.module_type().empty() || owner == patterns.end()) continue;
     Doing done{.calls = row.calls(), .total_ns = row.spans().total_ns()};
     done.entry.pattern = row.qualname();

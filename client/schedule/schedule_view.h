@@ -20,11 +20,11 @@ struct Doing {
   uint64_t calls = 0;
   uint64_t total_ns = 0;  // of spans
 };
-// By path. Of several sessions' rows for the same path the last counts.
+// By path.
 using DoingByPath = std::map<std::string, Doing>;
 
-// Adds what a session does, from an update of it that is whole.
-void AddDoing(const v1::SessionUpdate& update, DoingByPath& doing);
+// Adds what a session does in this process, from an update of it that is whole.
+void AddDoing(const v1::SessionUpdate& update, int32_t pid, DoingByPath& doing);
 
 std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing,
                       const Palette& palette, size_t max_width = kUnlimitedWidth);

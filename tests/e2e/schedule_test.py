@@ -3,6 +3,7 @@ import json
 import os
 
 from harness.case import each_mechanism, main
+from harness.family import FamilyCase
 from harness.models import MS, ModelCase, rows
 from harness.session import Session
 
@@ -99,7 +100,7 @@ class NodesTest(ScheduleCase):
         self.assertIn("rewrites the program", self.daemon.ctl("schedule", "primitives").out)
 
 
-class ApplyTest(ScheduleCase):
+class ApplyTest(ScheduleCase, FamilyCase):
     def test_each_primitive(self):
         target = self.model()
         path = os.path.join(self.scratch, "spans.jsonl")
@@ -147,6 +148,23 @@ class ApplyTest(ScheduleCase):
         found = rows(self.finish(session, target))
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in found.items()},
                          {"top.layers.0.act": (8, 2), "top.embed": (8, 0)})
+        self.assert_ends_well(target)
+
+    def test_of_several_processes(self):
+        target = self.model()
+        child = target.ask("fork")
+        session = self.attach(target, "-C", "--module", "top.embed @delay=20us")
+        self.wait_members(session, [target.pid, child])
+        target.ask("forwards", "main", 3)
+        target.ask("forward_in_fork", 10)
+
+        def calls_in(pid):
+            nodes = json.loads(self.daemon.ctl("schedule", "list", "--pid", pid, "--format", "json").out)["nodes"]
+            return {node["path"]: (node["does"], node["calls"]) for node in nodes if node["does"]}
+        for pid, calls in ((target.pid, 3), (child, 11)):
+            self.eventually(lambda: calls_in(pid) == {"top.embed": ({"delay": "20us"}, calls)}, 5, "what is done in %d" % pid)
+        session.finish()
+        self.assertEqual(target.ask("end_forks"), [0])
         self.assert_ends_well(target)
 
     def test_bad_arguments(self):

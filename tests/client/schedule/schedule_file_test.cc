@@ -157,12 +157,13 @@ TEST(ScheduleViewTest, WhatSessionsDo) {
     row.set_pattern(pattern);
     row.set_module_type("app.M");
     row.set_calls(calls);
+    row.set_pid(42);
   };
   add_row("top", "top*", 7);
   add_row("top.fc", "top.fc @delay=10us", 9);
   update.mutable_targets(0)->mutable_spans()->set_total_ns(5);
   DoingByPath doing;
-  AddDoing(update, doing);
+  AddDoing(update, 42, doing);
 
   v1::ListModulesReply modules;
   for (const char* path : {"top", "top.fc", "top.act"}) {
@@ -186,6 +187,32 @@ TEST(ScheduleViewTest, WhatSessionsDo) {
   ASSERT_EQ(schedule->entries.size(), 2u);
   EXPECT_TRUE(schedule->entries[0].span);
   EXPECT_EQ(schedule->entries[1].sample, 3u);
+}
+
+TEST(ScheduleViewTest, WhatIsDoneInOneOfSeveralProcesses) {
+  v1::SessionUpdate update;
+  update.add_patterns()->set_pattern("top");
+  const std::pair<int32_t, uint64_t> rows[] = {{41, 5}, {42, 6}, {42, 7}, {43, 8}};
+  for (const auto& [pid, calls] : rows) {
+    v1::TargetStats& row = *update.add_targets();
+    row.set_qualname("top");
+    row.set_pattern("top");
+    row.set_module_type("app.M");
+    row.set_pid(pid);
+    row.set_process_number(static_cast<uint32_t>(update.processes_size()));
+    row.set_calls(calls);
+    update.add_processes()->mutable_process()->set_pid(pid);
+  }
+  update.mutable_processes(2)->mutable_end();
+  const auto calls_in = [&](int32_t pid) {
+    DoingByPath doing;
+    AddDoing(update, pid, doing);
+    return doing.empty() ? 0 : doing.at("top").calls;
+  };
+  EXPECT_EQ(calls_in(41), 5u);
+  EXPECT_EQ(calls_in(42), 6u) << "the other program of this pid has ended";
+  EXPECT_EQ(calls_in(43), 8u);
+  EXPECT_EQ(calls_in(44), 0u);
 }
 
 TEST(ScheduleViewTest, NamesCannotMakeLines) {
