@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <set>
+
 #include "client/bounded_file.h"
 #include "client/commands/attach_session.h"
 #include "client/commands/capture_session.h"
@@ -100,14 +102,46 @@ absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
   return doing;
 }
 
+std::set<std::string> PathsOf(const DoingByPath& doing) {
+  std::set<std::string> paths;
+  for (const auto& [path, done] : doing) paths.insert(path);
+  return paths;
+}
+
+// A session may be of another tree than the one that is listed.
+void SayWhatIsElsewhere(const v1::ListModulesReply& modules, const DoingByPath& doing) {
+  constexpr size_t kMostNames = 5;
+  std::set<std::string> paths = PathsOf(doing);
+  for (const v1::Module& module : modules.modules()) paths.erase(module.path());
+  if (paths.empty()) return;
+  std::string names;
+  size_t named = 0;
+  for (const std::string& path : paths) {
+    if (named++ == kMostNames) break;
+    names += StrCat(names.empty() ? "" : ", ", path.empty() ? "\"\"" : path);
+  }
+  Say(StrCat("warning: not listed is what is done at ", HumanCount(paths.size()),
+             paths.size() == 1 ? " module" : " modules",
+             " that this tree does not have (gone, or of another --root, --prefix or --callable): ",
+             Printable(names), paths.size() > kMostNames ? ", ..." : ""));
+}
+
 size_t Width() {
   return IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
+}
+
+void SayWhetherTooMany(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
+  const auto entries = std::ranges::count_if(
+      nodes, [&](const ScheduleNode& node) { return doing.contains(node.path); });
+  if (static_cast<size_t>(entries) > kMostEntries)
+    Say(StrCat("warning: ", entries, " entries: `schedule apply` takes ", kMostEntries));
 }
 
 std::string Render(const CommandContext& context, const ScheduleFlags& flags,
                    const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
   if (flags.format == "json") return NodesJson(nodes, doing);
   if (flags.format == "yaml") {
+    SayWhetherTooMany(nodes, doing);
     return NodesYaml({.root = flags.capture.root,
                       .prefix = flags.capture.prefix,
                       .callables = flags.capture.callables.types},
@@ -160,16 +194,19 @@ ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto modules = (*client)->ListModules(TreeRequest(
       flags.capture.pid, flags.capture.root, flags.capture.prefix, flags.capture.callables));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
-  std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves);
+  const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.capture.pid);
+  (*client)->CancelAll();
+  if (!doing.ok()) return Fail(doing.status(), Subject::kProcess);
+  const std::set<std::string> also =
+      flags.Takes("list") ? PathsOf(*doing) : std::set<std::string>();
+  std::vector<ScheduleNode> nodes = ScheduleNodes(*modules, flags.within_leaves, also);
   if (const absl::Status status = KeepAsked(flags, nodes); !status.ok())
     return Fail(ExitCode::kNoMatch, Printable(ToStd(status.message())));
   if (flags.Takes("find")) {
     const absl::Status status = KeepFound(flags.what, nodes);
     if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   }
-  const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.capture.pid);
-  (*client)->CancelAll();
-  if (!doing.ok()) return Fail(doing.status(), Subject::kProcess);
+  if (flags.Takes("list")) SayWhatIsElsewhere(*modules, *doing);
   const ExitCode code = Print(Render(context, flags, nodes, *doing),
                               nodes.empty() ? ExitCode::kNoMatch : ExitCode::kOk);
   if (nodes.empty()) Say("no node of the model is matched");

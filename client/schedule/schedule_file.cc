@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "client/limits.h"
+#include "client/module_path.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/strict_yaml.h"
+#include "daemon/match/duration.h"
 #include "daemon/match/module_pattern.h"
 
 namespace sbump {
 namespace {
 
 constexpr std::string_view kVersion = "1";
-constexpr size_t kMostEntries = 1000;
 constexpr size_t kMostCallables = 1000;  // as many as sbumpd takes
 
 ScheduleEntry ReadEntry(const YAML::Node& node) {
@@ -43,13 +45,35 @@ void CheckShapes(const YAML::Node& node, const std::vector<ScheduleEntry>& entri
   }
 }
 
+bool ReadSleep(const YAML::Node& node) {
+  const std::string mode = YamlText(node, "mode");
+  if (mode != "spin" && mode != "sleep") FailAt(node, "mode: write spin or sleep");
+  return mode == "sleep";
+}
+
+// The mode may be behind the entries.
+void CheckMode(const YAML::Node& document, const Schedule& schedule) {
+  for (size_t i = 0; i < schedule.entries.size(); ++i) {
+    const ScheduleEntry& entry = schedule.entries[i];
+    const YAML::Node node = document["schedule"][i];
+    if (schedule.sleep && entry.span)
+      FailAt(node, "span: not with `mode: sleep`, whose delays end after the call has begun");
+    if (entry.delay_ns.value_or(0) <= (schedule.sleep ? kLongestSleepNs : kLongestSpinNs)) continue;
+    FailAt(node["delay"], StrCat("delay: the longest is ", FormatDuration(kLongestSpinNs),
+                                 ", with `mode: sleep` ", FormatDuration(kLongestSleepNs)));
+  }
+}
+
+bool IsOfWord(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
 // A regular expression that takes this text alone.
 std::string Quoted(std::string_view text) {
   std::string quoted;
   for (char c : text) {
-    const bool plain = c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                       (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-    if (!plain) quoted += '\\';
+    if (!IsOfWord(c)) quoted += '\\';
     quoted += c;
   }
   return quoted;
@@ -57,13 +81,15 @@ std::string Quoted(std::string_view text) {
 
 absl::Status CutBelow(const ScheduleEntry& entry, const std::vector<ScheduleNode>& nodes,
                       v1::TargetSelection& selection) {
-  const auto is_named = [&](const ScheduleNode& node) { return node.path == entry.pattern; };
-  if (std::ranges::none_of(nodes, is_named)) {
+  const auto named = std::ranges::find_if(nodes, [&](const ScheduleNode& node) {
+    return node.path == entry.pattern || PatternOf(node.path) == entry.pattern;
+  });
+  if (named == nodes.end()) {
     return absl::InvalidArgumentError(
         StrCat("until: the model has no module ", entry.pattern, ": name one by its path"));
   }
   for (const ScheduleNode& node : nodes)
-    if (node.parent == entry.pattern)
+    if (node.parent == named->path && IsBelow(node.path, named->path))
       selection.add_module_exclude(StrCat("re:", Quoted(node.path), "\\."));
   return absl::OkStatus();
 }
@@ -103,7 +129,9 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view
                   {"root", [&](const YAML::Node& node) { schedule.root = YamlText(node, "root"); }},
                   {"prefix", prefix},
                   {"callables", callables},
+                  {"mode", [&](const YAML::Node& node) { schedule.sleep = ReadSleep(node); }},
                   {"schedule", entries}});
+    CheckMode(document, schedule);
     if (!has_version) FailAt(document, StrCat("`version: ", kVersion, "` is missing"));
   }));
   return schedule;
@@ -136,6 +164,7 @@ std::string TextOf(const Schedule& schedule) {
     for (const std::string& callable : schedule.callables) Write(callable, out);
     out << YAML::EndSeq;
   }
+  if (schedule.sleep) WriteField("mode", "sleep", out);
   out << YAML::Key << "schedule" << YAML::Value << YAML::BeginSeq;
   for (const ScheduleEntry& entry : schedule.entries) {
     out << YAML::BeginMap;
@@ -149,12 +178,20 @@ std::string TextOf(const Schedule& schedule) {
   return StrCat(out.c_str(), "\n");
 }
 
+std::string PatternOf(std::string_view path) {
+  const auto is_plain = [](char c) { return IsOfWord(c) || c == '.' || c == '#' || c == ':'; };
+  const bool plain = !path.empty() && std::ranges::all_of(path, is_plain) &&
+                     !path.starts_with("re:") && !path.starts_with("type:");
+  return plain ? std::string(path) : StrCat("re:", Quoted(path), "$");
+}
+
 absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& nodes,
                    v1::AttachRequest& request) {
   v1::TargetSelection& selection = *request.mutable_selection();
   selection.set_module_root(schedule.root);
   if (schedule.prefix) selection.set_module_prefix(*schedule.prefix);
   for (const std::string& type : schedule.callables) selection.add_module_callables(type);
+  request.set_mode(schedule.sleep ? v1::SLEEP : v1::SPIN);
   for (const ScheduleEntry& entry : schedule.entries) {
     if (entry.skip) selection.add_module_exclude(entry.pattern);
     if (entry.until) SB_RETURN_IF_ERROR(CutBelow(entry, nodes, selection));

@@ -4,6 +4,7 @@
 //   root: torch.nn.Module      # the class of the tree (this one where it is absent)
 //   prefix: top                # the path of the model itself (this one where it is absent)
 //   callables: [app.Piece]     # classes of callables that are no modules, as --callable names them
+//   mode: spin                 # or sleep: as attach --mode (spin where it is absent)
 //   schedule:
 //     - module: 're:top\.layers\.17\.'
 //       delay: 100us
@@ -30,13 +31,19 @@ struct Schedule {
   std::string root;
   std::optional<std::string> prefix;
   std::vector<std::string> callables;
+  bool sleep = false;  // mode
   std::vector<ScheduleEntry> entries;
 };
+
+inline constexpr size_t kMostEntries = 1000;  // as many as sbumpd takes
 
 // kInvalidArgument, "FILE:LINE: why".
 absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view text);
 // ParseSchedule() gives an equal one.
 std::string TextOf(const Schedule& schedule);
+
+// A pattern that takes the module at this path, and no other.
+std::string PatternOf(std::string_view path);
 
 // What the schedule asks of the daemon: `selection` and `spans` of the request. `nodes`: the
 // model's. kInvalidArgument: an `until` that names none of them.

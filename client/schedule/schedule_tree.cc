@@ -22,10 +22,11 @@ class Tree {
       if (const auto above = Above(i)) children_[static_cast<size_t>(*above)].push_back(i);
   }
 
-  std::vector<ScheduleNode> Nodes(bool within_leaves) const {
+  std::vector<ScheduleNode> Nodes(bool within_leaves, const std::set<std::string>& also) const {
     std::vector<ScheduleNode> nodes;
     for (int i = 0; i < modules_.modules_size(); ++i) {
-      if (OnlyHolds(i) || (!within_leaves && IsWithinLeaf(i))) continue;
+      const bool is_none = OnlyHolds(i) || (!within_leaves && IsWithinLeaf(i));
+      if (is_none && !also.contains(PathOf(i))) continue;
       const std::optional<int> parent = ParentOf(i);
       nodes.push_back({.path = PathOf(i),
                        .name = NameWithin(parent, PathOf(i)),
@@ -66,8 +67,9 @@ class Tree {
     return type == kModuleList || !children.empty();
   }
 
+  // A model within DistributedDataParallel is not all left out.
   bool IsLeaf(int i) const {
-    return IsTorchLeaf(modules_.modules(i).qualified_type()) && !OnlyHolds(i);
+    return Above(i) && IsTorchLeaf(modules_.modules(i).qualified_type()) && !OnlyHolds(i);
   }
   bool IsWithinLeaf(int i) const {
     for (std::optional<int> above = Above(i); above; above = Above(*above))
@@ -82,8 +84,9 @@ class Tree {
 
 }  // namespace
 
-std::vector<ScheduleNode> ScheduleNodes(const v1::ListModulesReply& modules, bool within_leaves) {
-  return Tree(modules).Nodes(within_leaves);
+std::vector<ScheduleNode> ScheduleNodes(const v1::ListModulesReply& modules, bool within_leaves,
+                                        const std::set<std::string>& also) {
+  return Tree(modules).Nodes(within_leaves, also);
 }
 
 }  // namespace sbump

@@ -1,8 +1,9 @@
 // A model's modules as slapo.schedule names them (awslabs/slapo at b80534a, create_schedule):
 // modules that only hold others are no nodes ("layers.0" is a child of the model), and what is
-// within a module of torch.nn itself is left out.
+// within a module of torch.nn itself is left out, unless that is the whole model.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct ScheduleNode {
   const v1::Module* module = nullptr;
 };
 
-// Parents before children. `within_leaves`: also what is within modules of torch.nn. Points into
-// `modules`.
-std::vector<ScheduleNode> ScheduleNodes(const v1::ListModulesReply& modules, bool within_leaves);
+// Parents before children. `within_leaves`: also what is within modules of torch.nn. `also`: paths
+// of modules that are listed whatever they are. Points into `modules`.
+std::vector<ScheduleNode> ScheduleNodes(const v1::ListModulesReply& modules, bool within_leaves,
+                                        const std::set<std::string>& also = {});
 
 }  // namespace sbump

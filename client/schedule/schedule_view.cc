@@ -59,8 +59,10 @@ void AddDoing(const v1::SessionUpdate& update, int32_t pid, DoingByPath& doing) 
     const auto owner = patterns.find(row.pattern());
     if (row.pid() != pid || HasEnded(update, row)) continue;
     if (row.module_type().empty() || owner == patterns.end()) continue;
-    Doing done{.calls = row.calls(), .total_ns = row.spans().total_ns()};
-    done.entry.pattern = row.qualname();
+    Doing done{.sleep = update.mode() == v1::SLEEP,
+               .calls = row.calls(),
+               .total_ns = row.spans().total_ns()};
+    done.entry.pattern = PatternOf(row.qualname());
     if (owner->second->delay_ns() != 0)
       done.entry.delay_ns = owner->second->delay_ns();
     else
@@ -106,8 +108,12 @@ std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath&
 
 std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
                       const DoingByPath& doing) {
-  for (const ScheduleNode& node : nodes)
-    if (const Doing* done = DoingAt(doing, node)) tree.entries.push_back(done->entry);
+  for (const ScheduleNode& node : nodes) {
+    const Doing* done = DoingAt(doing, node);
+    if (done == nullptr) continue;
+    tree.entries.push_back(done->entry);
+    tree.sleep |= done->sleep;
+  }
   return TextOf(tree);
 }
 

@@ -17,6 +17,7 @@ namespace sbump {
 // What sessions do at a module now.
 struct Doing {
   ScheduleEntry entry;
+  bool sleep = false;  // how calls are delayed
   uint64_t calls = 0;
   uint64_t total_ns = 0;  // of spans
 };
@@ -30,7 +31,8 @@ std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath&
                       const Palette& palette, size_t max_width = kUnlimitedWidth);
 // One line: {"nodes":[{"path","parent","name","type","qualified_type","does":{},"calls"}]}.
 std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
-// A schedule of that tree (its entries empty) that does the same.
+// A schedule of that tree (its entries empty) that does the same. All are of one session, and so of
+// one mode: a process has no two.
 std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
                       const DoingByPath& doing);
 

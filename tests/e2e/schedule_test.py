@@ -150,6 +150,51 @@ class ApplyTest(ScheduleCase, FamilyCase):
                          {"top.layers.0.act": (8, 2), "top.embed": (8, 0)})
         self.assert_ends_well(target)
 
+    def saved(self, target, *arguments):
+        """The entries that a list saves, and what it says."""
+        answer = self.daemon.ctl("schedule", "list", "--pid", target.pid, "--format", "yaml", *arguments)
+        self.assertEqual(answer.code, 0, answer)
+        return [line.partition("module: ")[2].strip('"') for line in answer.out.splitlines() if "module: " in line], answer
+
+    def test_what_is_done_at_what_is_no_node_is_listed(self):
+        target = self.model()
+        session = self.attach(target, "--module", "top.layers", "--module", "top.layers.0.act @delay=20us")
+        self.assertEqual(self.saved(target)[0], ["top.layers", "top.layers.0.act"])
+        self.assertIn("top.layers", [node["path"] for node in self.ask(target, "list") if node["does"]])
+        session.finish()
+        self.assert_ends_well(target)
+
+    def test_what_is_done_in_another_tree_is_said(self):
+        target = self.model()
+        session = self.attach(target, "--module-prefix", "", "--module", "re:$", "--module", "embed")
+        entries, answer = self.saved(target)
+        self.assertEqual(entries, [])
+        self.assertIn('2 modules that this tree does not have', answer.err)
+        self.assertIn('"", embed', answer.err)
+        entries, answer = self.saved(target, "--prefix", "")
+        self.assertEqual((entries, answer.err), (["re:$", "embed"], ""))
+        session.finish()
+        session = Session(self.daemon, "apply", self.write(answer.out), "--pid", target.pid, command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+        found = rows(self.finish(session, target))
+        self.assertEqual({name: row["calls"] for name, row in found.items()}, {"": 1, "embed": 1})
+        self.assert_ends_well(target)
+
+    def test_delays_by_sleep_can_be_saved(self):
+        target = self.model()
+        session = self.attach(target, "--mode", "sleep", "--module", "top.embed @delay=50ms")
+        text = self.saved(target)[1].out
+        session.finish()
+        session = Session(self.daemon, "apply", self.write(text), "--pid", target.pid, command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        target.ask("forwards", "main", 2)
+        last = self.finish(session, target)
+        self.assertEqual((last["mode"], rows(last)["top.embed"]["requested_delay_ns"]), ("SLEEP", 100 * MS))
+        self.assert_ends_well(target)
+
     def test_of_several_processes(self):
         target = self.model()
         child = target.ask("fork")

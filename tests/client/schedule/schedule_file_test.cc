@@ -81,6 +81,22 @@ TEST_F(ApplyTest, UntilNamesAModule) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("no module top.none"));
 }
 
+TEST_F(ApplyTest, UntilOfAModelWithoutAName) {
+  for (const char* path : {"", "embed", "layers", "layers.0", "#2"}) AddNode(path);
+  ASSERT_TRUE(Apply("version: 1\nprefix: ''\n"
+                    "schedule: [{module: 're:$', until: true, count: true}]\n")
+                  .ok());
+  EXPECT_THAT(request.selection().module_exclude(),
+              ElementsAre(R"(re:embed\.)", R"(re:layers\.0\.)"));
+}
+
+TEST_F(ApplyTest, BySleep) {
+  ASSERT_TRUE(Apply("version: 1\nschedule: [{module: top, delay: 10s}]\nmode: sleep\n").ok());
+  EXPECT_EQ(request.mode(), v1::SLEEP);
+  ASSERT_TRUE(Apply("version: 1\nmode: spin\nschedule: [{module: top, delay: 10ms}]\n").ok());
+  EXPECT_EQ(request.mode(), v1::SPIN);
+}
+
 TEST_F(ApplyTest, SomethingIsDone) {
   EXPECT_FALSE(Apply("version: 1\nschedule: [{module: top, skip: true}]\n").ok());
 }
@@ -97,6 +113,14 @@ TEST(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(again->entries[0].tag, "hot");
   EXPECT_EQ(again->entries[1].shapes, false);
   EXPECT_TRUE(again->entries[3].until);
+}
+
+TEST(ScheduleFileTest, APatternOfOneModule) {
+  EXPECT_EQ(PatternOf("top#2.layers.0"), "top#2.layers.0");
+  EXPECT_EQ(PatternOf("callable:Piece:0"), "callable:Piece:0");
+  EXPECT_EQ(PatternOf(""), "re:$");
+  EXPECT_EQ(PatternOf("top.by name*"), R"(re:top\.by\ name\*$)");
+  EXPECT_EQ(PatternOf("type:a"), R"(re:type\:a$)");
 }
 
 // Found by fuzzing.
@@ -131,7 +155,13 @@ TEST(ScheduleFileTest, MistakesHaveTheirLine) {
   EXPECT_THAT(WhyNotEntry("module: a"), HasSubstr("nothing is said"));
   EXPECT_THAT(WhyNotEntry("module: 're:(', count: true"), HasSubstr("s.yaml:3: module: "));
   EXPECT_THAT(WhyNotEntry("module: a, delay: 1h"), HasSubstr("the longest is 10ms"));
+  EXPECT_THAT(WhyNotEntry("module: a, delay: 11ms"), HasSubstr("s.yaml:3: delay: the longest"));
   EXPECT_THAT(WhyNotEntry("module: a, delay: 5"), HasSubstr("delay: "));
+  EXPECT_THAT(WhyNot("version: 1\nmode: fast\n"), HasSubstr("s.yaml:2: mode: write spin or sleep"));
+  EXPECT_THAT(WhyNot("version: 1\nmode: sleep\nschedule: [{module: a, delay: 11s}]\n"),
+              HasSubstr("s.yaml:3: delay: the longest is 10ms, with `mode: sleep` 10s"));
+  EXPECT_THAT(WhyNot("version: 1\nmode: sleep\nschedule: [{module: a, span: true}]\n"),
+              HasSubstr("s.yaml:3: span: not with `mode: sleep`"));
   EXPECT_THAT(WhyNotEntry("module: a, count: 1"), HasSubstr("true or false"));
   EXPECT_THAT(WhyNotEntry("module: a, sample: 0"), HasSubstr("whole number"));
   EXPECT_THAT(WhyNotEntry("module: a, skip: true, delay: 1us"), HasSubstr("left alone"));
@@ -187,6 +217,17 @@ TEST(ScheduleViewTest, WhatSessionsDo) {
   ASSERT_EQ(schedule->entries.size(), 2u);
   EXPECT_TRUE(schedule->entries[0].span);
   EXPECT_EQ(schedule->entries[1].sample, 3u);
+}
+
+TEST(ScheduleViewTest, WhatSleepsIsSavedSo) {
+  DoingByPath doing;
+  doing["top"] = {.entry = {.pattern = "top", .delay_ns = 50'000'000}, .sleep = true};
+  v1::ListModulesReply modules;
+  modules.add_modules()->set_path("top");
+  const auto schedule = ParseSchedule("yaml", NodesYaml({}, ScheduleNodes(modules, false), doing));
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_TRUE(schedule->sleep);
+  EXPECT_EQ(schedule->entries[0].delay_ns, 50'000'000u);
 }
 
 TEST(ScheduleViewTest, WhatIsDoneInOneOfSeveralProcesses) {

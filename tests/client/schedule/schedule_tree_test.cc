@@ -63,6 +63,31 @@ TEST_F(ScheduleNodesTest, WhatIsWithinTorchsOwnIsLeftOut) {
   EXPECT_THAT(Names(true), ElementsAre("/top", "top/attn", "top.attn/out_proj"));
 }
 
+TEST_F(ScheduleNodesTest, UnlessThatIsTheWholeModel) {
+  Add("top", "torch.nn.parallel.distributed.DistributedDataParallel");
+  Add("top.module", "app.Model");
+  Add("top.module.fc", "torch.nn.modules.linear.Linear");
+  Add("top#2", "torch.nn.modules.activation.MultiheadAttention");
+  Add("top#2.out_proj", "torch.nn.modules.linear.Linear");
+  EXPECT_THAT(Names(),
+              ElementsAre("/top", "top/module", "top.module/fc", "/top#2", "top#2/out_proj"));
+}
+
+TEST_F(ScheduleNodesTest, WhatIsAskedForIsListedWhateverItIs) {
+  Add("top", "app.Model");
+  Add("top.layers", "torch.nn.modules.container.ModuleList");
+  Add("top.layers.0", "app.Block");
+  Add("top.attn", "torch.nn.modules.activation.MultiheadAttention");
+  Add("top.attn.in_proj", "torch.nn.modules.linear.Linear");
+  Add("top.attn.out_proj", "torch.nn.modules.linear.Linear");
+  std::vector<std::string> paths;
+  for (const ScheduleNode& node :
+       ScheduleNodes(modules, false, {"top.layers", "top.attn.out_proj", "gone"}))
+    paths.push_back(node.parent + "/" + node.name);
+  EXPECT_THAT(paths,
+              ElementsAre("/top", "top/layers", "top/layers.0", "top/attn", "top.attn/out_proj"));
+}
+
 TEST_F(ScheduleNodesTest, ListsWithinLists) {
   Add("top", "app.Model");
   Add("top.stages", "torch.nn.modules.container.ModuleList");
