@@ -239,18 +239,31 @@ struct TagFigures {
   uint64_t targets = 0, calls = 0, delayed_calls = 0, injected_delay_ns = 0;
 };
 
-// The session's patterns are the schedule's targets, in its order.
-void SayTags(const std::vector<std::string>& tags, const SessionModel& model) {
+// By the pattern as sbumpd writes it. Of entries with the same one the first counts.
+std::map<std::string, std::string> TagsOf(const Schedule& schedule) {
+  std::map<std::string, std::string> tags;
+  for (const ScheduleEntry& entry : schedule.entries) {
+    if (!entry.IsTarget()) continue;
+    const absl::StatusOr<ModuleTarget> target = ParseModuleTarget(entry.pattern);
+    if (target.ok()) tags.emplace(target->text, entry.tag);
+  }
+  return tags;
+}
+
+// A pattern's own figures have modules in them that an earlier entry took.
+void SayTags(const Schedule& schedule, const SessionModel& model) {
+  const std::map<std::string, std::string> tags = TagsOf(schedule);
   std::map<std::string, TagFigures> by_tag;
-  for (int i = 0; i < model.head().patterns_size() && i < std::ssize(tags); ++i) {
-    const std::string& tag = tags[static_cast<size_t>(i)];
-    if (tag.empty()) continue;
-    const v1::PatternStats& pattern = model.head().patterns(i);
-    TagFigures& figures = by_tag[tag];
-    figures.targets += pattern.targets();
-    figures.calls += pattern.calls();
-    figures.delayed_calls += pattern.delayed_calls();
-    figures.injected_delay_ns += pattern.injected_delay_ns();
+  for (const ScheduleEntry& entry : schedule.entries)
+    if (!entry.tag.empty()) by_tag.try_emplace(entry.tag);
+  for (const TargetRow* row : model.TopRows(model.target_count())) {
+    const auto tag = tags.find(row->stats.pattern());
+    if (tag == tags.end() || tag->second.empty()) continue;
+    TagFigures& figures = by_tag[tag->second];
+    ++figures.targets;
+    figures.calls += row->stats.calls();
+    figures.delayed_calls += row->stats.delayed_calls();
+    figures.injected_delay_ns += row->stats.injected_delay_ns();
   }
   for (const auto& [tag, figures] : by_tag) {
     Say(StrCat("tag ", tag, ": ", HumanCount(figures.targets), " modules, ",
@@ -287,11 +300,8 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   request.set_ttl_ns(flags.capture.ttl_ns.value_or(0));
   request.set_keep(flags.shown.keep);
   request.set_client_name(ClientName());
-  std::vector<std::string> tags;
-  for (const ScheduleEntry& entry : schedule->entries)
-    if (entry.IsTarget()) tags.push_back(entry.tag);
   flags.shown.json = flags.format == "json";
-  flags.shown.at_end = [tags](const SessionModel& model) { SayTags(tags, model); };
+  flags.shown.at_end = [&schedule](const SessionModel& model) { SayTags(*schedule, model); };
   return FollowAttach(context, flags.shown, request);
 }
 

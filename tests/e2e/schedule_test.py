@@ -107,6 +107,8 @@ class ApplyTest(ScheduleCase, FamilyCase):
         session = self.apply(target, """
   - {module: top.layers.1.attn.q_proj, delay: 1ms, sample: 2, tag: hot}
   - {module: 're:top\\.layers\\.1\\.', count: true, tag: layer}
+  - {module: top.lm_head, tag: head}
+  - {module: top.lm_head, tag: later}
   - {module: 'type:Linear', span: true}
   - {module: top.layers.2.*, skip: true}
 """, "--spans", path)
@@ -123,7 +125,10 @@ class ApplyTest(ScheduleCase, FamilyCase):
                          {name.replace("layers.1", "layers.0") for name in LINEARS_OF_LAYER_1})
         self.assertEqual(len(spans), 10 * 7)
         self.assertIn("tag hot: 1 modules, 10 calls, 5 delayed", session.errors)
-        self.assertIn("tag layer: ", session.errors)
+        self.assertIn("tag layer: 7 modules, 70 calls, 0 delayed", session.errors)
+        # Of entries with the same pattern, too.
+        self.assertIn("tag head: 1 modules, 10 calls, 0 delayed", session.errors)
+        self.assertIn("tag later: 0 modules, 0 calls", session.errors)
         self.assert_ends_well(target)
 
     def test_until(self):
