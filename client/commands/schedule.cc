@@ -286,7 +286,10 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
                            schedule->callables.end());
     auto reply = (*client)->ListModules(
         TreeRequest(flags.capture.pid, schedule->root, schedule->prefix, callables));
-    if (!reply.ok()) return Fail(reply.status(), Subject::kProcess);
+    if (!reply.ok()) {
+      return Fail(Annotate(reply.status(), "until: its module is looked up now, not when it comes"),
+                  Subject::kProcess);
+    }
     modules = *std::move(reply);
   }
   v1::AttachRequest request;

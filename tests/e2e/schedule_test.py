@@ -7,7 +7,7 @@ from harness.family import FamilyCase
 from harness.models import MS, ModelCase, rows
 from harness.session import Session
 
-BAD_ARGUMENTS, BAD_TARGETS, NO_PROCESS, NO_MATCH = 2, 3, 4, 7
+BAD_ARGUMENTS, BAD_TARGETS, NO_PROCESS, NO_MATCH, PRECONDITION = 2, 3, 4, 7, 13
 LINEARS_OF_LAYER_1 = {"top.layers.1.attn.q_proj", "top.layers.1.attn.k_proj", "top.layers.1.attn.out_proj"}
 
 
@@ -153,6 +153,20 @@ class ApplyTest(ScheduleCase, FamilyCase):
         found = rows(self.finish(session, target))
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in found.items()},
                          {"top.layers.0.act": (8, 2), "top.embed": (8, 0)})
+        self.assert_ends_well(target)
+
+    def test_until_is_looked_up_at_once(self):
+        """Where there is no model yet, other schedules wait for one."""
+        target = self.start_target(None, "models.py", "2.13")
+        count = "version: 1\nschedule:\n  - {module: top*, count: true}\n"
+        answer = self.daemon.ctl("schedule", "apply", self.write(count + "  - {module: top, until: true}\n"), "--pid", target.pid)
+        self.assert_refused(answer, PRECONDITION, "until: its module is looked up now")
+        session = Session(self.daemon, "apply", self.write(count), "--pid", target.pid, command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        target.ask("make", "main")
+        self.wait_targets(session, 40)
+        self.finish(session, target)
         self.assert_ends_well(target)
 
     def saved(self, target, *arguments):
