@@ -90,6 +90,12 @@ TEST_F(ApplyTest, UntilOfAModelWithoutAName) {
               ElementsAre(R"(re:embed\.)", R"(re:layers\.0\.)"));
 }
 
+TEST_F(ApplyTest, UntilWhereAListHoldsModules) {
+  for (const char* path : {"root", "root.rest.1", "root.rest.1.first"}) AddNode(path);
+  ASSERT_TRUE(Apply("version: 1\nschedule: [{module: root, until: true, count: true}]\n").ok());
+  EXPECT_THAT(request.selection().module_exclude(), ElementsAre(R"(re:root\.rest\.1\.)"));
+}
+
 TEST_F(ApplyTest, BySleep) {
   ASSERT_TRUE(Apply("version: 1\nschedule: [{module: top, delay: 10s}]\nmode: sleep\n").ok());
   EXPECT_EQ(request.mode(), v1::SLEEP);
