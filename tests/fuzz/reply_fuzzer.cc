@@ -176,6 +176,11 @@ void FuzzModulesChange(const v1::ModulesChange& change) {
     CheckText(text);
 }
 
+void FuzzModulesUpdate(const v1::ModulesUpdate& update) {
+  if (update.has_modules()) FuzzModules(update.modules());
+  if (update.has_change()) FuzzModulesChange(update.change());
+}
+
 template <typename Reply>
 void FuzzPlain(const Reply& reply) {
   CheckJson(reply);
@@ -192,6 +197,7 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::SpanBatch, FuzzSpans>,
     With<v1::ListModulesReply, FuzzModules>,
     With<v1::ModulesChange, FuzzModulesChange>,
+    With<v1::ModulesUpdate, FuzzModulesUpdate>,
 };
 
 }  // namespace

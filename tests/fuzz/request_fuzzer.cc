@@ -109,6 +109,8 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::ListSessionsRequest, Take<v1::ListSessionsRequest>>,
     With<v1::ListModulesRequest, CheckModules>,
     With<v1::WatchModulesRequest, CheckWatchModules>,
+    With<v1::WatchSpansRequest, CheckSessionId<v1::WatchSpansRequest>>,
+    With<v1::GetInfoRequest, Take<v1::GetInfoRequest>>,
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "daemon/rpc/modules_to_proto.h"
+#include "daemon/rpc/spans_to_proto.h"
 #include "daemon/rpc/to_proto.h"
 #include "daemon/session/merge.h"
 #include "proto/sbump/v1/control.pb.h"
@@ -57,6 +59,26 @@ void CheckUpdates(const Snapshot& process) {
   for (const v1::SessionUpdate& piece : pieces) CheckRoundTrip(piece);
 }
 
+void CheckModules(const std::string& name) {
+  const Value text{.kind = Value::Kind::kStr, .text = name};
+  Module module{.path = name, .type_name = name, .full_type = name, .type_module = name};
+  module.parameters = module.buffers = {{.name = name}};
+  module.static_params = module.attributes = {{name, text}};
+  module.aliases = {name};
+  module.note = name;
+  ModulesResult result;
+  result.forest.trees.push_back({{module}});
+  result.warnings = {name};
+  for (const v1::ListModulesReply& reply : ToReplies(result, {}))
+    CheckRoundTrip(reply);
+}
+
+void CheckSpans(const std::string& name) {
+  Span span{.module = std::make_shared<const SpanModule>(SpanModule{name, name, name})};
+  span.inputs = span.outputs = {{.key = name}};
+  CheckRoundTrip(ToBatch({.spans = {span}}));
+}
+
 }  // namespace
 }  // namespace sbump
 
@@ -71,5 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                   .process = snapshot.process},
                  reply);
   sbump::CheckRoundTrip(reply);
+  sbump::CheckModules(name);
+  sbump::CheckSpans(name);
   return 0;
 }
