@@ -303,7 +303,9 @@ class AuditTest(Guarded):
         audit = disk.directory + "/audit.jsonl"
         daemon = self.daemon = self.start_daemon(options=["--audit-log", audit])
         target, other = self.start_target(script="steady.py"), self.start_target(script="steady.py")
+        parent = self.start_target(script="workers.py")
         session = self.attach(target, *STEP, "--delay", "1us")
+        family = self.attach(parent, "--children", "--target", "*/workers.py:step")
         # To the brim: the log's own last page too.
         with open(audit, "a") as file:
             file.write(" " * (-os.path.getsize(audit) % 4096))
@@ -313,16 +315,23 @@ class AuditTest(Guarded):
                             "nothing is attached")
         self.assert_refused(daemon.ctl("update", session.id, "--delay", "5us"), LIMIT, "No space left")
         self.assert_refused(daemon.ctl("match", "--pid", other.pid, *STEP), LIMIT, "No space left")
+        self.assert_refused(daemon.ctl("modules", "--pid", other.pid, "--max-stop", "100ms"), LIMIT, "No space left")
+        parent.ask("hire", "fork", 1)
+        parent.ask("order", 7)
+        self.assertEqual(parent.ask("dismiss"), [0])
         self.assertEqual(os.path.getsize(audit), before)  # no half line
         self.assertEqual(traces.locks(other.pid), [])
         target.ask("call", "step", 3)
         last = session.finish()
         self.assertEqual([row["calls"] for row in last["targets"]], [3])
         self.assert_clean_proof(last)
+        last = family.finish()
+        self.assertEqual([row["calls"] for row in last["targets"]], [0])  # a child without a record is left alone
+        self.assert_clean_proof(last)
         self.assertIn("event=audit_failed", daemon.log)
         disk.make_room()
         self.assert_clean_proof(self.attach(other, *STEP).finish())  # room again
-        for one in (target, other):
+        for one in (target, other, parent):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
 
