@@ -3,7 +3,7 @@ import contextlib
 import signal
 import time
 
-from harness import faults, traces
+from harness import faults, one_thread, traces
 from harness.child import Timeout
 from judge import Judge
 from world import KINDS, SECONDS, TARGETS, kill
@@ -15,7 +15,7 @@ class Upheaval:
     def __init__(self, world, chance, ledger):
         self.world, self.chance, self.ledger = world, chance, ledger
         self.moves = [self.update_delay, self.update_targets, self.stop_target, self.trace_target, self.stop_daemon,
-                      self.stop_client, self.fill_disk, self.ask_about_it, self.wait]
+                      self.stop_control_thread, self.stop_client, self.fill_disk, self.ask_about_it, self.wait]
         self.ends = [self.detach, self.detach, self.kill_client, self.kill_daemon, self.kill_daemon_and_keeper,
                      self.kill_keeper, self.stop_daemon_service, self.starve, self.target_exits, self.target_executes,
                      self.attach_on_full_disk]
@@ -101,6 +101,11 @@ class Upheaval:
     def stop_daemon(self):
         """Also while the target waits for its answers."""
         self.stop(self.world.daemon.child, 2.5)
+
+    def stop_control_thread(self):
+        """The daemon's others go on."""
+        with one_thread.standing_still(self.world.daemon.pid):
+            time.sleep(self.chance.uniform(0, 2.5))
 
     def stop_client(self):
         self.stop(self.world.session.child, 0.5)

@@ -5,10 +5,11 @@ import signal
 import stat
 import time
 
-from harness import traces
+from harness import one_thread, traces
 from harness.case import Case, each_mechanism, main
 from harness.child import Child
 from harness.daemon import SBUMPD, clean_environment, run_client
+from harness.session import calls_by_name
 
 PERMISSION, UNREACHABLE, LIMIT = 6, 9, 12
 MS = 1_000_000
@@ -29,6 +30,21 @@ class StopTest(Case):
         self.assertEqual(last["end"]["reason"], "ttl over")
         self.assert_clean_proof(last)
         self.assert_nothing_left(target, daemon)
+        self.assert_ends_well(target)
+
+    def test_a_control_thread_that_hangs(self):
+        """It serves clients. The session's own thread goes on, also to the session's end."""
+        daemon = self.start_daemon()
+        target = self.start_target(script="steady.py")
+        session = self.attach(target, "--target", "*steady.py:step", "--delay", "1ms", "--ttl", "3s", daemon=daemon)
+        with one_thread.standing_still(daemon.pid):
+            self.assertGreater(target.ask("timed", 50), 50 * MS)
+            self.eventually(lambda: traces.locks(target.pid) == [], 10, "the end of the session")
+            self.assertLess(target.ask("timed", 50), 25 * MS)
+            self.assert_nothing_left(target, daemon)
+        last = session.wait_end()
+        self.assertEqual((last["end"]["reason"], calls_by_name(last)["step"]), ("ttl over", 50))
+        self.assert_clean_proof(last)
         self.assert_ends_well(target)
 
     @each_mechanism

@@ -1,0 +1,38 @@
+"""One thread of a process that stands still while the others run: SIGSTOP takes them all, ptrace(2) one."""
+import contextlib
+import ctypes
+import os
+import time
+
+SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # linux/ptrace.h
+WALL = 0x40000000  # linux/wait.h: __WALL, also threads of others
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _ptrace(request, tid):
+    if _libc.ptrace(request, tid, None, None) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, "ptrace %#x of thread %d: %s" % (request, tid, os.strerror(error)))
+
+
+def _await_stop(tid, seconds):
+    limit = time.monotonic() + seconds
+    # Not its end: that is its parent's to take.
+    while os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL) is None:
+        if time.monotonic() > limit:
+            raise AssertionError("thread %d did not stop within %g s" % (tid, seconds))
+        time.sleep(0.001)
+
+
+@contextlib.contextmanager
+def standing_still(tid, seconds=5):
+    """The same thread must leave it. Where the stopped one has ended meanwhile there is nothing to let go."""
+    _ptrace(SEIZE, tid)
+    try:
+        _ptrace(INTERRUPT, tid)
+        _await_stop(tid, seconds)
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            _ptrace(DETACH, tid)
