@@ -8,6 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "client/schedule/schedule_tree.h"
+#include "daemon/base/status.h"
+#include "proto/sbump/v1/control.pb.h"
 
 namespace sbump {
 
@@ -27,16 +32,23 @@ struct ScheduleEntry {
   bool IsTarget() const { return delay_ns || sample || count || span || !tag.empty(); }
 };
 
-struct Primitive {
-  std::string_view name;
-  std::string_view value;  // "DURATION"
-  std::string_view text;
+// What a schedule can say of an entry's modules.
+class Primitive {
+ public:
+  virtual ~Primitive() = default;
+  virtual std::string_view name() const = 0;   // the key in a file
+  virtual std::string_view value() const = 0;  // "DURATION"
+  virtual std::string_view text() const = 0;
   // Of a file: throws as strict_yaml.h does.
-  void (*read)(const YAML::Node& value, ScheduleEntry& entry);
+  virtual void Read(const YAML::Node& value, ScheduleEntry& entry) const = 0;
   // Back: nothing where the entry does not have it.
-  std::optional<std::string> (*write)(const ScheduleEntry& entry);
+  virtual std::optional<std::string> Write(const ScheduleEntry& entry) const = 0;
+  // Asks the daemon for it, of an entry that has it. Where the entry's modules are targets, theirs
+  // is the last one of the request. `nodes`: the model's. kInvalidArgument: not of this model.
+  virtual absl::Status Apply(const ScheduleEntry& entry, const std::vector<ScheduleNode>& nodes,
+                             v1::AttachRequest& request) const = 0;
 };
-std::span<const Primitive> Primitives();
+std::span<const Primitive* const> Primitives();
 
 // Those of slapo.schedule that there are not, and why.
 struct MissingPrimitive {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "client/limits.h"
-#include "client/module_path.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/strict_yaml.h"
@@ -20,9 +19,9 @@ ScheduleEntry ReadEntry(const YAML::Node& node) {
   ScheduleEntry entry;
   std::vector<YamlKey> keys = {
       {"module", [&](const YAML::Node& value) { entry.pattern = YamlText(value, "module"); }}};
-  for (const Primitive& primitive : Primitives())
-    keys.push_back(
-        {primitive.name, [&](const YAML::Node& value) { primitive.read(value, entry); }});
+  for (const Primitive* primitive : Primitives())
+    keys.push_back({primitive->name(),
+                    [=, &entry](const YAML::Node& value) { primitive->Read(value, entry); }});
   ReadYamlKeys(node, "an entry", keys);
   if (entry.pattern.empty()) FailAt(node, "an entry without `module`");
   const absl::StatusOr<ModulePattern> pattern = ModulePattern::Compile(entry.pattern);
@@ -62,36 +61,6 @@ void CheckMode(const YAML::Node& document, const Schedule& schedule) {
     FailAt(node["delay"], StrCat("delay: the longest is ", FormatDuration(kLongestSpinNs),
                                  ", with `mode: sleep` ", FormatDuration(kLongestSleepNs)));
   }
-}
-
-bool IsOfWord(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-
-// A regular expression that takes this text alone.
-std::string Quoted(std::string_view text) {
-  std::string quoted;
-  for (char c : text) {
-    if (!IsOfWord(c)) quoted += '\\';
-    quoted += c;
-  }
-  return quoted;
-}
-
-absl::Status CutBelow(const ScheduleEntry& entry, const std::vector<ScheduleNode>& nodes,
-                      v1::TargetSelection& selection) {
-  const auto named = std::ranges::find_if(nodes, [&](const ScheduleNode& node) {
-    return node.path == entry.pattern || PatternOf(node.path) == entry.pattern;
-  });
-  if (named == nodes.end()) {
-    return absl::InvalidArgumentError(
-        StrCat("until: the model has no module ", entry.pattern, ": name one by its path"));
-  }
-  for (const ScheduleNode& node : nodes)
-    if (node.parent == named->path && IsBelow(node.path, named->path))
-      selection.add_module_exclude(StrCat("re:", Quoted(node.path), "\\."));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -169,20 +138,13 @@ std::string TextOf(const Schedule& schedule) {
   for (const ScheduleEntry& entry : schedule.entries) {
     out << YAML::BeginMap;
     WriteField("module", entry.pattern, out);
-    for (const Primitive& primitive : Primitives()) {
-      if (const auto value = primitive.write(entry)) WriteField(primitive.name, *value, out);
+    for (const Primitive* primitive : Primitives()) {
+      if (const auto value = primitive->Write(entry)) WriteField(primitive->name(), *value, out);
     }
     out << YAML::EndMap;
   }
   out << YAML::EndSeq << YAML::EndMap;
   return StrCat(out.c_str(), "\n");
-}
-
-std::string PatternOf(std::string_view path) {
-  const auto is_plain = [](char c) { return IsOfWord(c) || c == '.' || c == '#' || c == ':'; };
-  const bool plain = !path.empty() && std::ranges::all_of(path, is_plain) &&
-                     !path.starts_with("re:") && !path.starts_with("type:");
-  return plain ? std::string(path) : StrCat("re:", Quoted(path), "$");
 }
 
 absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& nodes,
@@ -193,16 +155,14 @@ absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& no
   for (const std::string& type : schedule.callables) selection.add_module_callables(type);
   request.set_mode(schedule.sleep ? v1::SLEEP : v1::SPIN);
   for (const ScheduleEntry& entry : schedule.entries) {
-    if (entry.skip) selection.add_module_exclude(entry.pattern);
-    if (entry.until) SB_RETURN_IF_ERROR(CutBelow(entry, nodes, selection));
-    if (!entry.IsTarget()) continue;
-    v1::ModuleTarget& target = *selection.add_modules();
-    target.set_pattern(entry.pattern);
-    target.set_delay_ns(entry.delay_ns.value_or(0));
-    target.set_every(entry.sample.value_or(1));
-    if (!entry.span) continue;
-    request.mutable_spans()->add_modules(entry.pattern);
-    request.mutable_spans()->set_no_shapes(!entry.shapes.value_or(true));
+    if (entry.IsTarget()) {
+      v1::ModuleTarget& target = *selection.add_modules();
+      target.set_pattern(entry.pattern);
+      target.set_delay_ns(0);
+      target.set_every(1);
+    }
+    for (const Primitive* primitive : Primitives())
+      if (primitive->Write(entry)) SB_RETURN_IF_ERROR(primitive->Apply(entry, nodes, request));
   }
   if (selection.modules().empty())
     return absl::InvalidArgumentError("the schedule does nothing at any module");

@@ -42,9 +42,6 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view
 // ParseSchedule() gives an equal one.
 std::string TextOf(const Schedule& schedule);
 
-// A pattern that takes the module at this path, and no other.
-std::string PatternOf(std::string_view path);
-
 // What the schedule asks of the daemon: `selection` and `spans` of the request. `nodes`: the
 // model's. kInvalidArgument: an `until` that names none of them.
 absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& nodes,

@@ -4,6 +4,7 @@
 
 #include "client/human_units.h"
 #include "client/printable.h"
+#include "client/schedule/path_pattern.h"
 #include "client/schedule/schedule_file.h"
 #include "daemon/base/str_cat.h"
 
@@ -19,10 +20,10 @@ const Doing* DoingAt(const DoingByPath& doing, const ScheduleNode& node) {
 std::string DoesText(const Doing* doing) {
   if (doing == nullptr) return "";
   std::string text;
-  for (const Primitive& primitive : Primitives()) {
-    const auto value = primitive.write(doing->entry);
+  for (const Primitive* primitive : Primitives()) {
+    const auto value = primitive->Write(doing->entry);
     if (!value) continue;
-    text += StrCat(text.empty() ? "" : ", ", primitive.name);
+    text += StrCat(text.empty() ? "" : ", ", primitive->name());
     if (*value != "true") text += StrCat(" ", *value);
   }
   return text;
@@ -31,8 +32,8 @@ std::string DoesText(const Doing* doing) {
 boost::json::object DoesJson(const Doing* doing) {
   boost::json::object does;
   if (doing == nullptr) return does;
-  for (const Primitive& primitive : Primitives())
-    if (const auto value = primitive.write(doing->entry)) does[primitive.name] = *value;
+  for (const Primitive* primitive : Primitives())
+    if (const auto value = primitive->Write(doing->entry)) does[primitive->name()] = *value;
   return does;
 }
 
@@ -119,10 +120,10 @@ std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
 
 std::string PrimitivesText(const Palette& palette, size_t max_width) {
   TextTable table({{"PRIMITIVE"}, {"VALUE"}, {"", false, Clip::kTail}});
-  for (const Primitive& primitive : Primitives()) {
-    table.AddRow({{std::string(primitive.name), Tone::kStrong},
-                  {std::string(primitive.value)},
-                  {std::string(primitive.text)}});
+  for (const Primitive* primitive : Primitives()) {
+    table.AddRow({{std::string(primitive->name()), Tone::kStrong},
+                  {std::string(primitive->value())},
+                  {std::string(primitive->text())}});
   }
   for (const MissingPrimitive& missing : MissingPrimitives()) {
     table.AddRow({{std::string(missing.name), Tone::kFaint},
@@ -134,8 +135,8 @@ std::string PrimitivesText(const Palette& palette, size_t max_width) {
 
 std::string PrimitivesJson() {
   boost::json::array offered, missing;
-  for (const Primitive& one : Primitives())
-    offered.push_back({{"name", one.name}, {"value", one.value}, {"text", one.text}});
+  for (const Primitive* one : Primitives())
+    offered.push_back({{"name", one->name()}, {"value", one->value()}, {"text", one->text()}});
   for (const MissingPrimitive& one : MissingPrimitives())
     missing.push_back({{"name", one.name}, {"why", one.why}});
   return boost::json::serialize(boost::json::object{{"primitives", std::move(offered)},

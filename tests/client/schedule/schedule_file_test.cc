@@ -121,14 +121,6 @@ TEST(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   EXPECT_TRUE(again->entries[3].until);
 }
 
-TEST(ScheduleFileTest, APatternOfOneModule) {
-  EXPECT_EQ(PatternOf("top#2.layers.0"), "top#2.layers.0");
-  EXPECT_EQ(PatternOf("callable:Piece:0"), "callable:Piece:0");
-  EXPECT_EQ(PatternOf(""), "re:$");
-  EXPECT_EQ(PatternOf("top.by name*"), R"(re:top\.by\ name\*$)");
-  EXPECT_EQ(PatternOf("type:a"), R"(re:type\:a$)");
-}
-
 // Found by fuzzing.
 TEST(ScheduleFileTest, ControlCharactersAreWrittenAsTheyWereRead) {
   const auto schedule =
