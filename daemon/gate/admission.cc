@@ -30,6 +30,24 @@ SessionSums SumsOf(const SessionSnapshot& snapshot) {
   return sums;
 }
 
+// Doses that were more in force than those that were recorded: the functions were single-stepped,
+// which is known when they are found.
+std::vector<AuditRule> RaisedDoses(const Snapshot& process, const TargetRules& recorded,
+                                   uint64_t recorded_cost_ns) {
+  std::vector<AuditRule> raised;
+  for (const auto& row : process.rows) {
+    if (!row->native || row->pattern >= process.patterns.size()) continue;
+    const std::string& text = process.patterns[row->pattern].pattern;
+    const auto pattern = std::ranges::find(*recorded.natives, text, &NativePattern::text);
+    if (pattern == recorded.natives->end()) continue;
+    const Dose dose = recorded.DoseOf(*pattern);
+    const uint64_t in_force_ns = DelayInForce(dose.delay_ns, row->native->hit_cost_ns);
+    if (in_force_ns > DelayInForce(dose.delay_ns, recorded_cost_ns))
+      raised.push_back({text, in_force_ns, dose.every});
+  }
+  return raised;
+}
+
 // A call that was not delayed took what its probe costs.
 uint64_t TakenBy(const RowCounters& row, uint64_t hit_cost_ns) {
   const uint64_t only_counted = row.calls - std::min(row.calls, row.delayed_calls);
@@ -356,6 +374,7 @@ AuditRecord Admission::EndOf(const std::vector<TargetFacts>& all, size_t i,
   if (process == nullptr) return record;
   record.totals = TotalsOf(*process);
   record.delay_ns = process->delay_ns;
+  record.rules = RaisedDoses(*process, targets_[i].rules, hit_cost_ns_);
   if (process->end == nullptr) return record;
   record.reason = process->end->reason;
   if (attached) record.clean = IsClean(process->end->proof);

@@ -280,6 +280,19 @@ class AuditTest(Guarded):
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
+    def test_a_dose_below_the_cost_of_a_step(self):
+        self.start(OPERATOR)
+        target = self.start_target(script="native.py")
+        session = self.attach_as(ALICE, target, "--native", "libc.so.6:getppid", "--native", "libc.so.6:write @delay=1ms",
+                                 "--delay", "1ns")
+        row, = [row for row in session.finish()["targets"] if row["qualname"] == "getppid"]
+        self.assertFalse(row["native"]["emulated"])
+        self.assertLess(self.records("attach")[0]["rules"][0]["delay_ns"], int(row["native"]["hit_cost_ns"]))
+        self.assertEqual([(one["pattern"], one["delay_ns"]) for one in self.records("end")[0]["rules"]],
+                         [("libc.so.6:getppid", int(row["native"]["hit_cost_ns"]))])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
     def test_of_each_process(self):
         self.start(OPERATOR)
         target = self.start_target(script="workers.py")
