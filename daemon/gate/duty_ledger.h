@@ -17,8 +17,7 @@ namespace sbump {
 class DutyLedger {
  public:
   // `taken_ns` more since the last time. Gives the share of the last window.
-  double Add(const std::string& owner, const TargetId& target, uint64_t now_ns,
-             uint64_t taken_ns);
+  double Add(const std::string& owner, const TargetId& target, uint64_t now_ns, uint64_t taken_ns);
   // Forgets those of whom nothing was said for a window.
   void ForgetOld(uint64_t now_ns);
 

@@ -69,8 +69,7 @@ void CheckModules(const std::string& name) {
   ModulesResult result;
   result.forest.trees.push_back({{module}});
   result.warnings = {name};
-  for (const v1::ListModulesReply& reply : ToReplies(result, {}))
-    CheckRoundTrip(reply);
+  for (const v1::ListModulesReply& reply : ToReplies(result, {})) CheckRoundTrip(reply);
 }
 
 void CheckSpans(const std::string& name) {
