@@ -1,6 +1,7 @@
 // Behaviour: vllm/utils/nvtx_pytorch_hooks.py (vllm-project/vllm at f0183d3), PytHooks.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -72,14 +73,15 @@ class PytHooks : public SpanWriter {
     file_->Write(text);
   }
   void Finish(uint64_t) override {
-    if (untold_ == 0) return;
+    if (untold_.empty()) return;
     const std::string_view why =
-        status_.ok() ? "gone before they were read" : ToStd(status_.message());
-    Say(StrCat("of ", untold_, untold_ == 1 ? " module" : " modules",
-               " no parameters and settings are told: ", Printable(why)));
+        failure_.ok() ? "gone before they were read" : ToStd(failure_.message());
+    Say(StrCat("of ", untold_.size(), untold_.size() == 1 ? " module" : " modules",
+               " not all parameters and settings are told: ", Printable(why)));
   }
 
  private:
+  static constexpr int kMostFailures = 5;
   // A model may be replaced by another one.
   struct Known {
     std::string type;
@@ -88,8 +90,12 @@ class PytHooks : public SpanWriter {
 
   void Read() {
     const absl::StatusOr<v1::ListModulesReply> modules = read_();
-    status_ = modules.status();
-    if (!modules.ok()) return;
+    if (!modules.ok()) {
+      failure_ = modules.status();
+      ++failures_;
+      return;
+    }
+    failures_ = 0;
     for (const v1::Module& module : modules->modules()) {
       known_[module.path()] = {.type = module.qualified_type(),
                                .parameters = ParametersText(module),
@@ -102,7 +108,8 @@ class PytHooks : public SpanWriter {
     return known != known_.end() && known->second.type == module.qualified_type();
   }
 
-  // Of modules that came after the last look. What that does not find is not looked for again.
+  // Of modules that came after the last look. What that does not find is not looked for again; a
+  // look that failed says nothing of it, and is made again a few times.
   void LearnNew(const SpanNode& tree) {
     bool knows_all = true;
     const auto check = [&](const SpanNode& node) { knows_all &= Knows(node.module); };
@@ -111,8 +118,9 @@ class PytHooks : public SpanWriter {
     Read();
     ForEachSpan(tree, [&](const SpanNode& node) {
       if (Knows(node.module)) return;
-      known_[node.module.path()] = {.type = node.module.qualified_type()};
-      ++untold_;
+      untold_.insert(node.module.path());
+      if (failures_ == 0 || failures_ >= kMostFailures)
+        known_[node.module.path()] = {.type = node.module.qualified_type()};
     });
   }
 
@@ -150,9 +158,10 @@ class PytHooks : public SpanWriter {
 
   OutputFile* file_;
   ReadModules read_;
-  absl::Status status_;                 // of the last look
+  absl::Status failure_;                // of the last look that failed
+  int failures_ = 0;                    // of looks, one after the other
   std::map<std::string, Known> known_;  // by path
-  size_t untold_ = 0;                   // modules of which a look did not tell
+  std::set<std::string> untold_;        // paths of modules of which a look did not tell
 };
 
 }  // namespace

@@ -266,10 +266,21 @@ TEST_F(SpanWriterTest, PytHooksOfModulesThatAreGoneIsSaid) {
   const SpanNode fc = Node("top.fc", 0, 1, 2);
   TextsOfLooks(path, fc, {v1::ListModulesReply(), v1::ListModulesReply()}, 3, &looks, &said);
   EXPECT_EQ(looks, 2u) << "what a look did not find is not looked for again";
-  EXPECT_THAT(said, HasSubstr("of 1 module no parameters and settings are told: gone"));
-  TextsOfLooks(path, Tree(), {absl::NotFoundError("x"), absl::NotFoundError("no process")}, 1,
-               &looks, &said);
-  EXPECT_THAT(said, HasSubstr("of 2 modules no parameters and settings are told: no process"));
+  EXPECT_THAT(said, HasSubstr("of 1 module not all parameters and settings are told: gone"));
+}
+
+TEST_F(SpanWriterTest, PytHooksLooksAgainAfterALookThatFailed) {
+  size_t looks = 0;
+  std::string said;
+  const SpanNode fc = Node("top.fc", 0, 1, 2);
+  const absl::Status failed = absl::UnavailableError("its objects changed");
+  std::string text =
+      TextsOfLooks(path, fc, {failed, failed, OneModule("{'p': 1}")}, 3, &looks, &said);
+  EXPECT_EQ(looks, 3u);
+  EXPECT_THAT(text, HasSubstr("{'p': 1}"));
+  EXPECT_THAT(said, HasSubstr("of 1 module not all parameters and settings are told: its objects"));
+  text = TextsOfLooks(path, fc, {failed, failed, failed, failed, failed}, 9, &looks, &said);
+  EXPECT_EQ(looks, 5u) << "not without end";
 }
 
 TEST_F(SpanWriterTest, TextsOfPytHooks) {
