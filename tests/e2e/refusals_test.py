@@ -216,12 +216,17 @@ class EndingTargetsTest(Case):
         self.assert_daemon_clean(target)
 
     def test_target_exits_during_the_attach(self):
-        """At a random moment, 30 times: an answer each time, and nothing is left of it."""
+        """30 times, at moments that are spread over what an attach takes here: an answer each time, and nothing is left."""
         codes = {}
+        target = self.start_target(script="steady.py")
+        begin = time.monotonic()
+        session = self.attach(target, "--target", "*:*")
+        attach_seconds = time.monotonic() - begin
+        session.finish()
         for i in range(30):
             target = self.start_target(script="steady.py")
             session = self.start_attach(target, "--target", "*:*", "--duration", "100ms")
-            time.sleep(0.3 * i / 30)
+            time.sleep(1.3 * attach_seconds * i / 30)
             target.child.process.kill()
             target.child.wait(10)
             code = session.child.wait(15)
