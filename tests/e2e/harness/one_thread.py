@@ -4,14 +4,15 @@ import ctypes
 import os
 import time
 
-SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # linux/ptrace.h
+SEIZE, INTERRUPT, CONT, DETACH = 0x4206, 0x4207, 7, 17  # linux/ptrace.h
+EVENT_STOP = 128  # linux/ptrace.h: PTRACE_EVENT_STOP, the one that INTERRUPT asks for
 WALL = 0x40000000  # linux/wait.h: __WALL, also threads of others
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _ptrace(request, tid):
-    if _libc.ptrace(request, tid, None, None) != 0:
+def _ptrace(request, tid, data=None):
+    if _libc.ptrace(request, tid, None, data) != 0:
         error = ctypes.get_errno()
         raise OSError(error, "ptrace %#x of thread %d: %s" % (request, tid, os.strerror(error)))
 
@@ -19,7 +20,12 @@ def _ptrace(request, tid):
 def _await_stop(tid, seconds):
     limit = time.monotonic() + seconds
     # Not its end: that is its parent's to take.
-    while os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL) is None:
+    while True:
+        stop = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL)
+        if stop is not None and stop.si_status >> 8 == EVENT_STOP:
+            return
+        if stop is not None:
+            _ptrace(CONT, tid, stop.si_status)  # a signal came first: it is the thread's
         if time.monotonic() > limit:
             raise AssertionError("thread %d did not stop within %g s" % (tid, seconds))
         time.sleep(0.001)
