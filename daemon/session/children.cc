@@ -23,10 +23,8 @@ absl::Status Session::FollowChildren() {
   events_lost_before_ = events.lost();
   // What a process forks from here on is told; then look who is there already, until nobody is new.
   std::vector<pid_t> todo;
-  for (const Member& member : members_) {
-    todo.push_back(member.process->pid());
-    if (const auto process = FindRunning(todo.back())) NoteFollowed(*process);
-  }
+  for (const Member& member : members_)
+    if (NoteFollowed(member.process->id())) todo.push_back(member.process->pid());
   while (!todo.empty()) {
     std::vector<pid_t> found;
     for (pid_t pid : todo) SB_RETURN_IF_ERROR(events.Follow(*follower_, pid));
@@ -83,7 +81,7 @@ void Session::OnProcessEvent(const ProcessEvent& event, std::optional<PtraceStop
   NoteFollowed(event.process);
   // The last one: an earlier one may be at its end, after another exec.
   const auto live = std::find_if(members_.rbegin(), members_.rend(), [&](const Member& member) {
-    return member.state != SessionState::kEnded && member.process->pid() == event.process.pid;
+    return member.state != SessionState::kEnded && member.process->id() == event.process;
   });
   if (event.kind == ProcessEvent::Kind::kForked) {
     // One that was there when all were listed, or that has no memory of its own yet.
@@ -158,7 +156,7 @@ bool Session::LeavesOut(const Member& member, const absl::Status& status) {
     return true;
   }
   const bool followed = member.process->origin().join != ProcessSession::Join::kAsked;
-  if (!IsRunning(member.process->pid()) ||
+  if (FindRunning(member.process->pid()) != member.process->id() ||
       (followed && (absl::IsNotFound(status) || member.executed))) {
     ++left_out_.ended_early;
     return true;

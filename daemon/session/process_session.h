@@ -62,6 +62,7 @@ class ProcessSession {
   void Refresh(std::function<void()> done);
 
   const Origin& origin() const { return origin_; }
+  const TargetId& id() const { return origin_.process; }
   pid_t pid() const { return origin_.process.pid; }
   // Never null.
   std::shared_ptr<const Snapshot> latest() const;

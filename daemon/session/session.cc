@@ -161,7 +161,7 @@ void Session::Finish(const absl::Status& status) {
 }
 
 absl::Status Session::Begin() {
-  std::vector<TargetId> processes = {{.pid = spec_.pid}};
+  std::vector<TargetId> processes = {FindRunning(spec_.pid).value_or(TargetId{.pid = spec_.pid})};
   if (spec_.pid == 0) {
     SB_ASSIGN_OR_RETURN(processes,
                         SelectProcesses(spec_.selector, spec_.max_processes, spec_.sees));
