@@ -23,7 +23,7 @@ absl::StatusOr<std::shared_ptr<const Policy>> MakePolicy(const std::string& file
 
 struct Gate::Watch {
   Caller caller;
-  std::weak_ptr<Admission> admission;
+  std::shared_ptr<Admission> admission;  // also when its session has ended: whose that was
   std::function<void(absl::Status)> end;
   Action action = Action::kWatch;
   size_t judged_targets = 0;
@@ -260,7 +260,7 @@ void Gate::EndWatches(const absl::Status& why) {
 
 // A process that came since may be one that the watcher may not look at.
 bool Gate::MayShow(Watch& watch) {
-  const std::shared_ptr<Admission> admission = watch.admission.lock();
+  const std::shared_ptr<Admission>& admission = watch.admission;
   if (watch.is_over || admission == nullptr) return !watch.is_over;
   const size_t targets = admission->target_count();
   if (std::exchange(watch.judged_targets, targets) == targets) return true;
@@ -322,7 +322,7 @@ void Gate::EndWhatIsRevoked() {
   }
   for (const auto& watch : watches) {
     const auto refusal =
-        DecideSession(*now, watch->caller, watch->action, watch->admission.lock().get(), 0);
+        DecideSession(*now, watch->caller, watch->action, watch->admission.get(), 0);
     if (refusal) watch->end(refusal->ToStatus());
   }
 }

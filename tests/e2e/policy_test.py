@@ -136,7 +136,7 @@ class ReloadTest(Guarded):
         self.assertIn(b"grpc-status: 7", told())
         reader, told = self.call_as(BOB, "Modules/WatchSpans", watch)
         self.eventually(lambda: (target.ask("forward", "main"), b"top.layers" in told())[1], 20, "a span")
-        self.reload("callers: []\n")
+        self.reload("callers:\n  - {user: %d, role: viewer}\n" % BOB)  # who may watch, but not take spans away
         self.assertEqual(reader.wait(10), 0)
         self.assertIn(b"grpc-status: 7", told())
         self.assertIsNone(begun.poll())

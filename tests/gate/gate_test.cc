@@ -183,6 +183,25 @@ TEST_F(GateTest, WatchersAreToldWhenTheyMayNotWatchAnyMore) {
   EXPECT_EQ(gone, "");
 }
 
+// Spans may be read on when the session is over.
+TEST_F(GateTest, AWatchKnowsWhoseSessionItWas) {
+  AttachSpec spec = Spec();
+  auto admission = *gate_->Admit(Local(1), spec);
+  ASSERT_TRUE(spec.authorise(OpenSomeProcess(), "s1", spec.rules).ok());
+  std::string owner, other;
+  const auto note = [](std::string& told) {
+    return [&told](absl::Status status) { told = std::string(status.message()); };
+  };
+  const auto owners = gate_->KeepWatch(Local(1), "s1", note(owner), Action::kDetach);
+  const auto others = gate_->KeepWatch(Local(2), "s1", note(other), Action::kDetach);
+  admission->Ended(absl::OkStatus());
+  spec = {};
+  admission.reset();
+  gate_->Reload();
+  EXPECT_EQ(owner, "");
+  EXPECT_THAT(other, HasSubstr("uid 2"));
+}
+
 TEST_F(GateTest, WatchersAreToldThatTheDaemonEnds) {
   std::vector<absl::Status> told;
   const auto end = [&](absl::Status status) { told.push_back(std::move(status)); };
