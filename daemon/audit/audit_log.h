@@ -30,6 +30,8 @@ struct AuditRule {
   std::string pattern;
   uint64_t delay_ns = 0;
   uint64_t every = 1;
+
+  bool operator==(const AuditRule&) const = default;
 };
 
 // What is empty is left out.

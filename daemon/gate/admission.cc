@@ -30,28 +30,44 @@ SessionSums SumsOf(const SessionSnapshot& snapshot) {
   return sums;
 }
 
-// Doses that were more in force than those that were recorded: the functions were single-stepped,
-// which is known when they are found.
-std::vector<AuditRule> RaisedDoses(const Snapshot& process, const TargetRules& recorded,
-                                   uint64_t recorded_cost_ns) {
-  std::vector<AuditRule> raised;
+uint64_t HitCostNs(const Snapshot& process, const RowInfo& row) {
+  if (row.native) return row.native->hit_cost_ns;
+  return row.module_type.empty() ? process.trap_cost_ns : process.module_hit_cost_ns;
+}
+
+// Of a pattern of native functions or of modules.
+std::optional<Dose> DoseOf(const TargetRules& rules, const std::string& text) {
+  const auto native = std::ranges::find(*rules.natives, text, &NativePattern::text);
+  if (native != rules.natives->end()) return rules.DoseOf(*native);
+  const auto module = std::ranges::find(rules.modules->targets, text, &ModuleTarget::text);
+  if (module != rules.modules->targets.end()) return rules.DoseOf(module->overrides);
+  return std::nullopt;
+}
+
+// Doses that were more in force than those that were recorded, by pattern: the functions were
+// single-stepped, which is known when they are found.
+std::map<std::string, AuditRule> RaisedDoses(const Snapshot& process, const TargetRules& recorded,
+                                             uint64_t recorded_cost_ns) {
+  std::map<std::string, AuditRule> raised;
   for (const auto& row : process.rows) {
-    if (!row->native || row->pattern >= process.patterns.size()) continue;
+    if (row->pattern >= process.patterns.size()) continue;
     const std::string& text = process.patterns[row->pattern].pattern;
-    const auto pattern = std::ranges::find(*recorded.natives, text, &NativePattern::text);
-    if (pattern == recorded.natives->end()) continue;
-    const Dose dose = recorded.DoseOf(*pattern);
-    const uint64_t in_force_ns = DelayInForce(dose.delay_ns, row->native->hit_cost_ns);
-    if (in_force_ns > DelayInForce(dose.delay_ns, recorded_cost_ns))
-      raised.push_back({text, in_force_ns, dose.every});
+    const std::optional<Dose> dose = DoseOf(recorded, text);
+    if (!dose) continue;
+    const uint64_t in_force_ns = DelayInForce(dose->delay_ns, HitCostNs(process, *row));
+    if (in_force_ns <= DelayInForce(dose->delay_ns, recorded_cost_ns)) continue;
+    AuditRule& rule = raised[text];
+    rule = {text, std::max(rule.delay_ns, in_force_ns), dose->every};
   }
   return raised;
 }
 
-// A call that was not delayed took what its probe costs.
+// A call that was not delayed took what its probe costs; one that was followed to its end passed
+// two.
 uint64_t TakenBy(const RowCounters& row, uint64_t hit_cost_ns) {
   const uint64_t only_counted = row.calls - std::min(row.calls, row.delayed_calls);
-  return row.injected_delay_ns + only_counted * hit_cost_ns;
+  const uint64_t followed = row.spans ? row.spans->calls : 0;
+  return row.injected_delay_ns + (only_counted + followed) * hit_cost_ns;
 }
 
 // A process that executed another program is there twice.
@@ -59,10 +75,8 @@ std::map<TargetId, uint64_t> TakenFrom(const SessionSnapshot& snapshot) {
   std::map<TargetId, uint64_t> taken_ns;
   for (const auto& process : snapshot.processes) {
     uint64_t& sum_ns = taken_ns[{process->process.pid, process->process.start_ticks}];
-    for (size_t i = 0; i < process->counters.size(); ++i) {
-      const auto& native = process->rows[i]->native;
-      sum_ns += TakenBy(process->counters[i], native ? native->hit_cost_ns : process->trap_cost_ns);
-    }
+    for (size_t i = 0; i < process->counters.size(); ++i)
+      sum_ns += TakenBy(process->counters[i], HitCostNs(*process, *process->rows[i]));
   }
   return taken_ns;
 }
@@ -256,10 +270,13 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
   {
     std::lock_guard lock(mutex_);
     session_id_ = session_id;
-    if (Recorded* known = Find(target); known != nullptr)
-      *known = target;
-    else
+    NoteRaised();
+    if (Recorded* known = Find(target); known != nullptr) {
+      known->facts = target.facts;
+      known->rules = target.rules;
+    } else {
       targets_.push_back(target);
+    }
   }
   // Again, by the policy of now: a reload that came meanwhile had not this process to judge.
   return gate_.Allow(caller_, request, session_id);
@@ -270,6 +287,7 @@ absl::Status Admission::NoteUpdate(const Caller& caller, const TargetRules& afte
   {
     std::lock_guard lock(mutex_);
     changed_by_ = caller;
+    NoteRaised();
     for (const Recorded& target : targets_) latest[target.facts.pid] = target;
   }
   for (const auto& [pid, target] : latest) {
@@ -355,12 +373,27 @@ void Admission::Ended(const absl::Status& status) {
   {
     std::lock_guard lock(mutex_);
     if (snapshot_ != nullptr && snapshot_->end != nullptr) reason = snapshot_->end->reason;
+    NoteRaised();
     // Before a process was authorised there is nothing to record: the refusal has been.
     const std::vector<TargetFacts> all = FactsOfAll();
     for (size_t i = 0; i < all.size(); ++i) records.push_back(EndOf(all, i, reason, status.ok()));
   }
   gate_.meters_.CountEnd(KindOfEnd(status, reason));
   for (const AuditRecord& record : records) gate_.Record(record).IgnoreError();
+}
+
+// While their rules are the last that were recorded.
+void Admission::NoteRaised() {
+  if (snapshot_ == nullptr) return;
+  const std::vector<TargetFacts> all = FactsOfAll();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Snapshot* process = SnapshotOf(*snapshot_, all, i);
+    if (process == nullptr) continue;
+    for (auto& [text, rule] : RaisedDoses(*process, targets_[i].rules, hit_cost_ns_)) {
+      std::vector<AuditRule>& raised = targets_[i].raised;
+      if (std::ranges::find(raised, rule) == raised.end()) raised.push_back(std::move(rule));
+    }
+  }
 }
 
 AuditRecord Admission::EndOf(const std::vector<TargetFacts>& all, size_t i,
@@ -374,7 +407,7 @@ AuditRecord Admission::EndOf(const std::vector<TargetFacts>& all, size_t i,
   if (process == nullptr) return record;
   record.totals = TotalsOf(*process);
   record.delay_ns = process->delay_ns;
-  record.rules = RaisedDoses(*process, targets_[i].rules, hit_cost_ns_);
+  record.rules = targets_[i].raised;
   if (process->end == nullptr) return record;
   record.reason = process->end->reason;
   if (attached) record.clean = IsClean(process->end->proof);

@@ -30,7 +30,7 @@ class Admission {
 
   // The session that was begun.
   void Began(const std::shared_ptr<Session>& session);
-  // From the session's sink: counts, and ends a session that injects too much. Does not block.
+  // From the session's sink: counts, and ends a session that takes too much time. Does not block.
   void OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot);
   // Once, when the session is over: writes a record of each of its processes.
   void Ended(const absl::Status& status);
@@ -50,6 +50,7 @@ class Admission {
     // its users, cgroup and command line change while it runs.
     std::optional<ImageBytes> image;
     TargetRules rules;
+    std::vector<AuditRule> raised{};  // doses that were more in force than those that were recorded
   };
 
   // May the session touch this process? Called when it is open, and before each change in it: what
@@ -65,12 +66,13 @@ class Admission {
   // Holding mutex_.
   Recorded* Find(const Recorded& target);
   std::vector<TargetFacts> FactsOfAll() const;
+  void NoteRaised();
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
                     bool attached) const;
   void Stop(const std::string& reason);
   void LookOften();
   std::shared_ptr<Session> LiveSession() const;  // null before and after
-  // Ends a session whose caller injects more than it may, counting its sessions before.
+  // Ends a session whose caller takes more time than it may, counting its sessions before.
   void JudgeDuty(const SessionSnapshot& snapshot);
   double DutyOf(const SessionSnapshot& snapshot);
   // The largest that is asked for, as it was judged: the dose in force may be what a hit costs.

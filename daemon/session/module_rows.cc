@@ -31,6 +31,7 @@ void ModulePart::Warn(Snapshot& snapshot) const {
 
 void ModulePart::Describe(const TargetRules& rules, Programs& programs, Snapshot& snapshot) const {
   const size_t first = snapshot.patterns.size();
+  snapshot.module_hit_cost_ns = CostNs();
   std::vector<OvershootHistogram> overshoot(list_->targets.size());
   std::vector<bool> gone(list_->targets.size());
   for (const ModuleTarget& target : list_->targets) {

@@ -167,6 +167,7 @@ struct Snapshot {
   uint64_t monotonic_ns = 0;  // taken at the same moment: turns the hits' times into times of day
   uint64_t delay_ns = 0;
   uint64_t trap_cost_ns = 0;
+  uint64_t module_hit_cost_ns = 0;  // of the probe that calls of modules pass; 0: there is none
   // Of all delayed calls: bpf/shared/slot.h says where each bucket begins.
   std::array<uint64_t, SB_OVERSHOOT_BUCKETS> overshoot_buckets{};
   std::shared_ptr<const SessionEnd> end;  // only in the last one

@@ -109,23 +109,29 @@ TEST_F(GateTest, MoreThanTheDutyOfASecondIsJudgedBeforeTheSecondIsOver) {
 TEST_F(GateTest, CallsThatAreOnlyCountedTakeTime) {
   AttachSpec spec = Spec();
   const auto admission = *gate_->Admit(Local(1), spec);
-  const auto tell = [&](uint64_t calls, uint64_t native_calls) {
+  const auto tell = [&](uint64_t calls, uint64_t native_calls, uint64_t module_calls) {
     RowInfo native;
     native.native = NativeRowInfo{.hit_cost_ns = 10'000};
     auto process = std::make_shared<Snapshot>();
     process->process = {.pid = 42, .start_ticks = 7};
     process->trap_cost_ns = 500;
-    process->rows = {std::make_shared<RowInfo>(), std::make_shared<RowInfo>(native)};
-    process->counters = {{.calls = calls}, {.calls = native_calls}};
+    process->module_hit_cost_ns = 1'000;
+    RowInfo module;
+    module.module_type = "Linear";
+    process->rows = {std::make_shared<RowInfo>(), std::make_shared<RowInfo>(native),
+                     std::make_shared<RowInfo>(module)};
+    process->counters = {{.calls = calls},
+                         {.calls = native_calls},
+                         {.calls = module_calls, .spans = SpanFigures{.calls = module_calls}}};
     SessionSnapshot snapshot;
     snapshot.state = SessionState::kActive;
     snapshot.processes = {std::move(process)};
     admission->OnSnapshot(std::make_shared<const SessionSnapshot>(snapshot));
     return meters_.refusals().count("duty") == 1;
   };
-  EXPECT_FALSE(tell(0, 0));
-  EXPECT_FALSE(tell(180'000, 0));      // 90 ms
-  EXPECT_TRUE(tell(180'000, 81'000));  // and 810 ms
+  EXPECT_FALSE(tell(0, 0, 0));
+  EXPECT_FALSE(tell(60'000, 3'000, 15'000));    // 30 ms each
+  EXPECT_TRUE(tell(560'000, 28'000, 140'000));  // and 250 ms
 }
 
 // That of a session that was over before it was judged counts for the next one.
