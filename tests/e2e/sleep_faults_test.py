@@ -128,7 +128,7 @@ class SleepFaultsTest(SleepCase):
         self.assertLess(time.monotonic() - begin, 3)
         daemon.child.wait(5)
         self.start_daemon(state_dir=daemon.state_dir)
-        self.assert_nothing_left(target)
+        self.assert_nothing_left_by_the_keeper(target)
         self.assert_ends_well(target)
 
     def test_daemon_stopped_in_a_delay(self):
@@ -145,7 +145,7 @@ class SleepFaultsTest(SleepCase):
         self.assertEqual(daemon.child.wait(5), -signal.SIGKILL)
         self.assertIn("daemon_killed", daemon.log)
         self.start_daemon(state_dir=daemon.state_dir)
-        self.assert_nothing_left(target)
+        self.assert_nothing_left_by_the_keeper(target)
         self.assert_ends_well(target)
 
     def test_daemon_stopped_in_a_delay_that_is_longer_than_the_session(self):
@@ -160,7 +160,7 @@ class SleepFaultsTest(SleepCase):
         self.assertLess(slept, 7000 * MS)
         self.assertEqual(daemon.child.wait(5), -signal.SIGKILL)
         self.start_daemon(state_dir=daemon.state_dir)
-        self.assert_nothing_left(target)
+        self.assert_nothing_left_by_the_keeper(target)
         self.assert_ends_well(target)
 
     def test_the_end_of_the_window_ends_a_delay(self):
@@ -173,6 +173,11 @@ class SleepFaultsTest(SleepCase):
         self.assertEqual(self.skips(last, "cut short"), 1)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
+
+    def assert_nothing_left_by_the_keeper(self, target):
+        """It takes the dead daemon's probes away, beside the next daemon's start."""
+        self.eventually(lambda: traces.changed_text(target.pid) == [], 2, "the probes' end")
+        self.assert_nothing_left(target)
 
 
 if __name__ == "__main__":
