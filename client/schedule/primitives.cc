@@ -93,10 +93,6 @@ class Count : public Flag {
   Count() : Flag(&ScheduleEntry::count) {}
   std::string_view name() const override { return "count"; }
   std::string_view text() const override { return "count calls"; }
-  absl::Status Apply(const ScheduleEntry&, const std::vector<ScheduleNode>&,
-                     v1::AttachRequest&) const override {
-    return absl::OkStatus();
-  }
 };
 
 class Spans : public Flag {
@@ -186,10 +182,6 @@ class Tag : public Primitive {
   }
   std::optional<std::string> Write(const ScheduleEntry& entry) const override {
     return entry.tag.empty() ? std::nullopt : std::optional(entry.tag);
-  }
-  absl::Status Apply(const ScheduleEntry&, const std::vector<ScheduleNode>&,
-                     v1::AttachRequest&) const override {
-    return absl::OkStatus();
   }
 };
 

@@ -44,9 +44,12 @@ class Primitive {
   // Back: nothing where the entry does not have it.
   virtual std::optional<std::string> Write(const ScheduleEntry& entry) const = 0;
   // Asks the daemon for it, of an entry that has it. Where the entry's modules are targets, theirs
-  // is the last one of the request. `nodes`: the model's. kInvalidArgument: not of this model.
-  virtual absl::Status Apply(const ScheduleEntry& entry, const std::vector<ScheduleNode>& nodes,
-                             v1::AttachRequest& request) const = 0;
+  // is the last one of the request. The second argument: the nodes of the model. kInvalidArgument:
+  // not of this model.
+  virtual absl::Status Apply(const ScheduleEntry&, const std::vector<ScheduleNode>&,
+                             v1::AttachRequest&) const {
+    return absl::OkStatus();  // what the daemon does anyway, or knows nothing of
+  }
 };
 std::span<const Primitive* const> Primitives();
 

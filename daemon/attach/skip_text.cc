@@ -19,7 +19,7 @@ std::string_view SkipReasonText(sb_skip reason) {
     case SB_SKIP_ADDRESS_REUSED:
       return "a code object's address was used again";
     case SB_SKIP_ABORTED_DELAY:
-      return "a delay was cut short by a signal, a stop or the detach";
+      return "a delay was cut short by a signal, a stop or the end of the session";
     case SB_SKIP_NOT_CODE:
       return "the object at the probe is no code object";
     case SB_SKIP_DEATH_UNTOLD:
