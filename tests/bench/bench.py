@@ -291,8 +291,8 @@ def main():
             file.write("%s.\n\n%s" % (where, "\n".join(markdown(one) for one in tables if one)))
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({title: [vars(row) for row in rows] for title, rows in everything}, file, indent=1)
-    return verdict([row for _, rows in everything for row in rows], options.strict)
+            json.dump({title: [vars(row) for row in rows] for title, rows in everything + graphs}, file, indent=1)
+    return verdict([row for _, rows in everything + graphs for row in rows], options.strict)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,6 @@ def module_costs(daemon, python, rounds):
     with model(python) as target:
         rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
     rows.append(large_tree(daemon, python, rounds, "2.13", ""))
-    if any(one.file == python.file for one in interpreters.with_torch()):
+    if any(one.path == python.path for one in interpreters.with_torch()):
         rows.append(large_tree(daemon, python, rounds, "torch", " (the real torch)"))
     return rows
