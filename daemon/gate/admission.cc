@@ -85,7 +85,8 @@ std::string_view KindOfEnd(const absl::Status& status, std::string_view reason) 
 
 }  // namespace
 
-uint64_t LargestDelayNs(const TargetRules& rules) {
+uint64_t LargestDelayNs(const TargetRules& in_force) {
+  const TargetRules rules = in_force.AtMost();
   uint64_t largest_ns = rules.dose.delay_ns;
   for (size_t i = 0; i < rules.targets->patterns().size(); ++i)
     largest_ns = std::max(largest_ns, rules.DoseOf(i).delay_ns);
@@ -103,7 +104,8 @@ uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change) {
   return LargestDelayNs(Changed(before, change));
 }
 
-void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& record) {
+void RecordRules(const TargetRules& in_force, uint64_t hit_cost_ns, AuditRecord& record) {
+  const TargetRules rules = in_force.AtMost();
   const auto add = [&](const std::string& pattern, const Dose& dose) {
     record.rules.push_back({pattern, DelayInForce(dose.delay_ns, hit_cost_ns), dose.every});
   };

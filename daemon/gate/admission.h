@@ -99,12 +99,13 @@ class Admission {
   std::map<TargetId, uint64_t> taken_ns_;            // guarded by mutex_: told to the ledger
 };
 
-// The largest delay of any pattern.
+// The largest delay of any pattern, in any arm.
 uint64_t LargestDelayNs(const TargetRules& rules);
 // That somebody is answerable for who makes the change.
 uint64_t LargestDelayNs(const TargetRules& before, const RulesChange& change);
 
-// Each pattern with its dose in force, also those of native functions; and the excludes.
+// Each pattern with its dose in force (of an experiment the largest of any arm), also those of
+// native functions; and the excludes.
 void RecordRules(const TargetRules& rules, uint64_t hit_cost_ns, AuditRecord& record);
 
 }  // namespace sbump

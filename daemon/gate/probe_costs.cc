@@ -6,11 +6,6 @@
 namespace sbump {
 namespace {
 
-uint64_t HitCostNs(const Snapshot& process, const RowInfo& row) {
-  if (row.native) return row.native->hit_cost_ns;
-  return row.module_type.empty() ? process.trap_cost_ns : process.module_hit_cost_ns;
-}
-
 // Of a pattern of native functions or of modules.
 std::optional<Dose> DoseOf(const TargetRules& rules, const std::string& text) {
   const auto native = std::ranges::find(*rules.natives, text, &NativePattern::text);
@@ -36,7 +31,7 @@ std::map<std::string, AuditRule> RaisedDoses(const Snapshot& process, const Targ
   for (const auto& row : process.rows) {
     if (row->pattern >= process.patterns.size()) continue;
     const std::string& text = process.patterns[row->pattern].pattern;
-    const std::optional<Dose> dose = DoseOf(recorded, text);
+    const std::optional<Dose> dose = DoseOf(recorded.AtMost(), text);
     if (!dose) continue;
     const uint64_t in_force_ns = DelayInForce(dose->delay_ns, HitCostNs(process, *row));
     if (in_force_ns <= DelayInForce(dose->delay_ns, recorded_cost_ns)) continue;

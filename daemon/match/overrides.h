@@ -15,6 +15,8 @@ namespace sbump {
 struct Overrides {
   std::optional<uint64_t> delay_ns;
   std::optional<uint32_t> every;
+  // Of an experiment (no word of the text): one of its groups, which has the delay of the arm.
+  std::optional<uint32_t> group{};
 };
 
 // Cuts them off `text`. kInvalidArgument where one is unknown or makes no sense.

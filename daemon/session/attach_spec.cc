@@ -1,5 +1,8 @@
 #include "daemon/session/attach_spec.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
 
@@ -52,7 +55,31 @@ TargetRules Changed(TargetRules rules, const RulesChange& change) {
   if (change.modules != nullptr) rules.modules = change.modules;
   rules.dose.delay_ns = change.delay_ns.value_or(rules.dose.delay_ns);
   rules.dose.every = change.every.value_or(rules.dose.every);
+  if (change.arm != nullptr) rules.arm = change.arm;
   return rules;
+}
+
+TargetRules TargetRules::AtMost() const {
+  TargetRules rules = *this;
+  if (arm == nullptr) return rules;
+  auto most = std::make_shared<ArmInForce>(*arm);
+  std::ranges::fill(most->delay_ns, arm->most_ns);
+  rules.arm = std::move(most);
+  return rules;
+}
+
+absl::Status CheckArm(const TargetRules& rules, const RulesChange& change) {
+  if (change.arm == nullptr) return absl::OkStatus();
+  if (rules.arm == nullptr) return absl::InvalidArgumentError("the session is no experiment's");
+  const ArmInForce& arm = *change.arm;
+  if (arm.delay_ns.size() != rules.arm->delay_ns.size() || arm.most_ns != rules.arm->most_ns)
+    return absl::InvalidArgumentError("an arm of another experiment");
+  if (std::ranges::any_of(arm.delay_ns, [&](uint64_t ns) { return ns > arm.most_ns; })) {
+    return absl::InvalidArgumentError(StrCat("an arm's delay is above ",
+                                             FormatDuration(arm.most_ns),
+                                             ", the most that the experiment asked for"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change) {

@@ -59,12 +59,19 @@ struct ModuleList {
   std::vector<ModulePattern> excludes;  // subtract
 };
 
+// What an experiment injects now. Immutable.
+struct ArmInForce {
+  std::vector<uint64_t> delay_ns;  // of each group
+  uint64_t most_ns = 0;            // of any group in any arm: what was allowed, and is recorded
+};
+
 // The patterns and what each of them injects. Immutable.
 struct TargetRules {
   std::shared_ptr<const TargetList> targets;
   std::shared_ptr<const NativeList> natives = std::make_shared<const NativeList>();
   std::shared_ptr<const ModuleList> modules = std::make_shared<const ModuleList>();
-  Dose dose;  // where a pattern has no override
+  Dose dose;                                // where a pattern has no override
+  std::shared_ptr<const ArmInForce> arm{};  // null: no experiment
 
   // The same lists, not only equal ones.
   friend bool operator==(const TargetRules&, const TargetRules&) = default;
@@ -74,13 +81,18 @@ struct TargetRules {
   Dose DoseOf(size_t pattern) const {
     if (pattern >= targets->patterns().size()) return {};
     const Pattern& p = targets->patterns()[pattern];
-    return {.delay_ns = p.delay_ns.value_or(dose.delay_ns), .every = p.every.value_or(dose.every)};
+    return DoseOf(Overrides{.delay_ns = p.delay_ns, .every = p.every, .group = p.group});
   }
   Dose DoseOf(const NativePattern& p) const { return DoseOf(p.overrides); }
   Dose DoseOf(const Overrides& overrides) const {
-    return {.delay_ns = overrides.delay_ns.value_or(dose.delay_ns),
-            .every = overrides.every.value_or(dose.every)};
+    Dose own = {.delay_ns = overrides.delay_ns.value_or(dose.delay_ns),
+                .every = overrides.every.value_or(dose.every)};
+    if (arm != nullptr && overrides.group) own.delay_ns = arm->delay_ns.at(*overrides.group);
+    return own;
   }
+
+  // With the most that any arm may inject.
+  TargetRules AtMost() const;
 };
 
 inline constexpr uint32_t kDefaultMaxProcesses = 64;
@@ -140,6 +152,13 @@ struct RulesChange {
   std::shared_ptr<const TargetList> targets;
   std::shared_ptr<const NativeList> natives;
   std::shared_ptr<const ModuleList> modules;
+  // Of as many groups, and of no larger delay than `most_ns`, which stays.
+  std::shared_ptr<const ArmInForce> arm{};
+
+  // What an experiment was allowed when it began.
+  bool IsSwitchOfArms() const {
+    return arm != nullptr && !delay_ns && !every && targets == nullptr;
+  }
 };
 
 // The rules after the change.
@@ -148,6 +167,8 @@ TargetRules Changed(TargetRules rules, const RulesChange& change);
 // kInvalidArgument, naming the target: a delay is longer than the mode allows.
 absl::Status CheckDelays(DelayMode mode, const TargetRules& rules);
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change);
+// The same: the change is none of arms, or the rules have no such arms.
+absl::Status CheckArm(const TargetRules& rules, const RulesChange& change);
 
 // After a change.
 struct RulesInForce {

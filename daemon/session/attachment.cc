@@ -232,7 +232,7 @@ void Attachment::PublishDoses() {
                                     "ns, which is what a hit costs by itself on this machine"));
   };
   note(rules_.dose.delay_ns);
-  for (const Pattern& pattern : rules_.targets->patterns()) note(pattern.delay_ns.value_or(0));
+  for (size_t i = 0; i < rules_.targets->patterns().size(); ++i) note(rules_.DoseOf(i).delay_ns);
   for (uint32_t row = 0; row < slots_published_; ++row) {
     const Dose dose = rules_.DoseOf(inventory_.rows()[row]->pattern);
     programs_->slot(row).delay_ns = DelayInForce(dose.delay_ns, hit_cost_ns);
@@ -244,11 +244,11 @@ void Attachment::PublishDoses() {
 
 absl::Status Attachment::ChangeRules(const RulesChange& change) {
   if (proof_) return absl::FailedPreconditionError("the session is at its end");
-  if (spec_.authorise)
+  SB_RETURN_IF_ERROR(CheckArm(rules_, change));
+  if (spec_.authorise && !change.IsSwitchOfArms())
     SB_RETURN_IF_ERROR(spec_.authorise(process_, session_id_, Changed(rules_, change)));
   if (change.targets != nullptr) return ApplyTargets(change);
-  rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
-  rules_.dose.every = change.every.value_or(rules_.dose.every);
+  rules_ = Changed(rules_, change);
   PublishDoses();
   return absl::OkStatus();
 }
@@ -276,11 +276,7 @@ absl::Status Attachment::ApplyTargets(const RulesChange& change) {
     return staged;
   }
   const auto change_rules = [&] {
-    rules_.dose.delay_ns = change.delay_ns.value_or(rules_.dose.delay_ns);
-    rules_.dose.every = change.every.value_or(rules_.dose.every);
-    rules_.targets = change.targets;
-    rules_.natives = change.natives;
-    rules_.modules = change.modules;
+    rules_ = Changed(rules_, change);
     natives_.Commit(rules_, *programs_);
     modules_.Commit(rules_, *programs_);
   };

@@ -50,8 +50,9 @@ void Session::ApplyChange(RulesChange change,
   if (!StopReason().empty())
     return done(absl::FailedPreconditionError(StrCat("session ", id_, " is at its end")));
   if (!active_) return done(absl::FailedPreconditionError("the session is not active yet"));
-  if (const absl::Status status = CheckDelays(spec_in_force_.mode, change); !status.ok())
-    return done(status);
+  absl::Status status = CheckDelays(spec_in_force_.mode, change);
+  status.Update(CheckArm(spec_in_force_.rules, change));
+  if (!status.ok()) return done(status);
   const auto pending = std::make_shared<Change>();
   pending->rules = change;
   pending->done = std::move(done);
@@ -76,7 +77,7 @@ void Session::ApplyChange(RulesChange change,
 bool Session::CatchUp(Member& member) {
   const TargetRules& now = spec_in_force_.rules;
   if (member.rules == now) return false;
-  RulesChange change = {.delay_ns = now.dose.delay_ns, .every = now.dose.every};
+  RulesChange change = {.delay_ns = now.dose.delay_ns, .every = now.dose.every, .arm = now.arm};
   if (member.rules.targets != now.targets || member.rules.natives != now.natives ||
       member.rules.modules != now.modules) {
     change.targets = now.targets;

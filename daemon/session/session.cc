@@ -156,6 +156,7 @@ void Session::Finish(const absl::Status& status) {
       MergeEnds(LatestOfEach(), status.ok() ? StopReason() : std::string(status.message())));
   end->failed = !status.ok();
   Publish(SessionState::kEnded, std::move(end));
+  AnswerRefreshes();
   members_.clear();
   if (spec_.spans) spec_.spans->hub->Finish();
 }
@@ -338,6 +339,18 @@ void Session::Tick() {
 
 // ---- Figures ----
 
+void Session::Refresh(std::function<void(std::shared_ptr<const SessionSnapshot>)> done) {
+  const bool is_taken = Post([this, done] {
+    awaiting_refresh_.push_back(done);
+    RefreshAndPublish();
+  });
+  if (!is_taken) done(latest());
+}
+
+void Session::AnswerRefreshes() {
+  for (const auto& done : std::exchange(awaiting_refresh_, {})) done(latest());
+}
+
 // Asks each process for its figures and publishes when all have answered.
 void Session::RefreshAndPublish() {
   const uint64_t number = ++refresh_number_;
@@ -361,6 +374,7 @@ void Session::Refreshed(uint64_t number) {
   loop_->refresh.cancel();
   if (!StopReason().empty()) return;
   Publish(active_ ? SessionState::kActive : SessionState::kAttaching, nullptr);
+  AnswerRefreshes();
   if (const auto reason = guard_.Judge(MonotonicNs(), *latest()); active_ && reason) Stop(*reason);
 }
 

@@ -47,6 +47,9 @@ class Session {
   // With the changes that were made so far.
   TargetRules rules() const;
 
+  // Takes a snapshot (each process is taken at a moment of its own) and gives it to `done`, on some
+  // thread, once; the last one where the session has ended.
+  void Refresh(std::function<void(std::shared_ptr<const SessionSnapshot>)> done);
   // From now on.
   void PublishAtLeastEvery(uint64_t interval_ns);
   // Adds a reader of snapshots; it gets the latest at once if there is one. The returned number
@@ -102,6 +105,7 @@ class Session {
   void WaitForTick();
   void RefreshAndPublish();
   void Refreshed(uint64_t number);
+  void AnswerRefreshes();
   std::vector<std::shared_ptr<const Snapshot>> LatestOfEach() const;
   std::string Progress() const;
   void Publish(SessionState state, std::shared_ptr<const SessionEnd> end);
@@ -152,6 +156,7 @@ class Session {
   uint64_t next_publish_ns_ = 0;
   uint64_t refresh_number_ = 0;
   size_t refreshing_ = 0;
+  std::vector<std::function<void(std::shared_ptr<const SessionSnapshot>)>> awaiting_refresh_;
   bool changing_ = false;  // some process has yet to answer
   std::deque<std::function<void()>> waiting_changes_;
   std::optional<uint64_t> follower_;  // with spec_.children

@@ -176,6 +176,12 @@ struct Snapshot {
   uint64_t measured_until_ns() const { return monotonic_ns - times.detach_ns; }
 };
 
+// Of a hit at the row's probe.
+inline uint64_t HitCostNs(const Snapshot& process, const RowInfo& row) {
+  if (row.native) return row.native->hit_cost_ns;
+  return row.module_type.empty() ? process.trap_cost_ns : process.module_hit_cost_ns;
+}
+
 // Of the whole session. A process that ended stays, with its last snapshot.
 struct SessionSnapshot {
   std::string session_id;
