@@ -1,0 +1,38 @@
+#include "daemon/experiment/block_run.h"
+
+#include "absl/cleanup/cleanup.h"
+#include "daemon/experiment/windows.h"
+
+namespace sbump {
+namespace {
+
+absl::StatusOr<Window> RunWindow(Subject& subject, const Arm& arm, const Timing& timing) {
+  SB_RETURN_IF_ERROR(subject.Switch(arm));
+  SB_RETURN_IF_ERROR(subject.WaitUntil(subject.NowNs() + timing.washout_ns));
+  SB_ASSIGN_OR_RETURN(const Mark begin, subject.TakeMark());
+  SB_RETURN_IF_ERROR(subject.WaitUntil(subject.NowNs() + timing.window_ns));
+  SB_ASSIGN_OR_RETURN(const Mark end, subject.TakeMark());
+  return WindowBetween(begin, end, arm.delay_ns.size());
+}
+
+}  // namespace
+
+absl::Status RunBlocks(Subject& subject, const std::vector<Arm>& arms, const BlockOrder& order,
+                       const Timing& timing, const WindowSink& sink) {
+  if (arms.empty()) return absl::InvalidArgumentError("an experiment without arms");
+  const Arm sham = {.kind = ArmKind::kSham,
+                    .delay_ns = std::vector<uint64_t>(arms.front().delay_ns.size())};
+  // Where this fails the session is over, and so are its delays.
+  const absl::Cleanup quiet = [&] { subject.Switch(sham).IgnoreError(); };
+  for (uint32_t block = 0; block < order.size(); ++block) {
+    for (const uint32_t arm : order[block]) {
+      SB_ASSIGN_OR_RETURN(Window window, RunWindow(subject, arms.at(arm), timing));
+      window.block = block;
+      window.arm = arm;
+      SB_RETURN_IF_ERROR(sink(window));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sbump

@@ -1,0 +1,117 @@
+#include "daemon/experiment/session_subject.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+// A process that is in a stop, or whose machine is busy, takes its time; one whose memory does not
+// answer would take for ever.
+constexpr auto kLongestAnswer = std::chrono::seconds(10);
+
+template <typename T>
+absl::StatusOr<T> Await(const Session& session, std::future<T> answer) {
+  if (answer.wait_for(kLongestAnswer) == std::future_status::ready) return answer.get();
+  return absl::DeadlineExceededError(
+      StrCat("session ", session.id(), ": a process has not answered for 10 s"));
+}
+
+absl::Status Change(Session& session, RulesChange change) {
+  const auto answer = std::make_shared<std::promise<absl::Status>>();
+  session.ChangeRules(std::move(change), [answer](const absl::StatusOr<RulesInForce>& now) {
+    answer->set_value(now.status());
+  });
+  SB_ASSIGN_OR_RETURN(absl::Status changed, Await(session, answer->get_future()));
+  return changed;
+}
+
+absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {
+  return absl::AbortedError(StrCat("session ", session.id(), " has ended: ",
+                                   snapshot.end == nullptr ? "" : snapshot.end->reason));
+}
+
+}  // namespace
+
+SessionSubject::SessionSubject(std::shared_ptr<Session> session, ExperimentTargets all,
+                               ExperimentTargets bare)
+    : session_(std::move(session)), all_(std::move(all)), bare_(std::move(bare)) {}
+
+void SessionSubject::Interrupt(absl::Status why) {
+  std::lock_guard lock(mutex_);
+  if (why_.ok()) why_ = std::move(why);
+  interrupted_.notify_all();
+}
+
+absl::Status SessionSubject::Interrupted() const {
+  std::lock_guard lock(mutex_);
+  return why_;
+}
+
+uint64_t SessionSubject::NowNs() const { return MonotonicNs(); }
+
+absl::Status SessionSubject::Switch(const Arm& arm) {
+  const bool bare = arm.kind == ArmKind::kUnprobed;
+  auto now = std::make_shared<ArmInForce>(*all_.rules.arm);
+  now->delay_ns = arm.delay_ns;
+  RulesChange change = {.arm = std::move(now)};
+  if (bare != is_bare_) {
+    const TargetRules& rules = bare ? bare_.rules : all_.rules;
+    change.targets = rules.targets;
+    change.natives = rules.natives;
+    change.modules = rules.modules;
+  }
+  SB_RETURN_IF_ERROR(Change(*session_, std::move(change)));
+  is_bare_ = bare;
+  return absl::OkStatus();
+}
+
+absl::Status SessionSubject::WaitUntil(uint64_t at_ns) {
+  const std::chrono::steady_clock::time_point at{std::chrono::nanoseconds(at_ns)};
+  std::unique_lock lock(mutex_);
+  interrupted_.wait_until(lock, at, [this] { return !why_.ok(); });
+  return why_;
+}
+
+absl::StatusOr<Mark> SessionSubject::TakeMark() {
+  SB_RETURN_IF_ERROR(Interrupted());
+  using Taken = std::shared_ptr<const SessionSnapshot>;
+  const auto answer = std::make_shared<std::promise<Taken>>();
+  session_->Refresh([answer](Taken taken) { answer->set_value(std::move(taken)); });
+  SB_ASSIGN_OR_RETURN(const Taken snapshot, Await(*session_, answer->get_future()));
+  if (snapshot->state == SessionState::kEnded) return EndOf(*session_, *snapshot);
+  Mark mark;
+  for (const auto& process : snapshot->processes) {
+    if (process->state != SessionState::kAttaching) mark.push_back(MarkOf(*process));
+  }
+  return mark;
+}
+
+ProcessMark SessionSubject::MarkOf(const Snapshot& process) const {
+  const ExperimentTargets& targets = in_force();
+  ProcessMark mark = {.number = process.number, .at_ns = process.monotonic_ns};
+  mark.groups.resize(all_.rules.arm->delay_ns.size());
+  for (size_t i = 0; i < process.rows.size(); ++i) {
+    const RowInfo& row = *process.rows[i];
+    const RowCounters& counters = process.counters[i];
+    if (row.pattern >= targets.group_of.size()) continue;
+    GroupFigures& group = mark.groups[targets.group_of[row.pattern]];
+    const uint64_t hits_cost_ns = counters.delayed_calls * HitCostNs(process, row);
+    group.hits += counters.calls;
+    group.delayed_hits += counters.delayed_calls;
+    group.injected_ns +=
+        counters.injected_delay_ns - std::min(counters.injected_delay_ns, hits_cost_ns);
+    if (targets.metric && std::ranges::count(row.matches, *targets.metric) != 0) {
+      mark.units += counters.calls;
+      mark.last_unit_ns = std::max(mark.last_unit_ns, counters.last_hit_ns);
+    }
+  }
+  return mark;
+}
+
+}  // namespace sbump

@@ -1,0 +1,50 @@
+// The processes of a session, as an experiment sees them.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "daemon/experiment/subject.h"
+#include "daemon/session/session.h"
+
+namespace sbump {
+
+// The targets of an experiment as a session has them, and what each of its patterns is for.
+struct ExperimentTargets {
+  TargetRules rules;  // with an arm: all delays 0
+  // By the patterns' places in Snapshot::patterns: Python's, then native ones, then modules.
+  std::vector<uint32_t> group_of;
+  std::optional<size_t> metric;  // whose calls are the units of work; none: the client samples them
+};
+
+class SessionSubject : public Subject {
+ public:
+  // `bare`: the metric alone, for arms without probes.
+  SessionSubject(std::shared_ptr<Session> session, ExperimentTargets all, ExperimentTargets bare);
+
+  // Ends what the experiment waits for; the first reason counts. From any thread.
+  void Interrupt(absl::Status why);
+
+  uint64_t NowNs() const override;
+  absl::Status Switch(const Arm& arm) override;
+  absl::StatusOr<Mark> TakeMark() override;
+  absl::Status WaitUntil(uint64_t at_ns) override;
+
+ private:
+  const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }
+  absl::Status Interrupted() const;
+  ProcessMark MarkOf(const Snapshot& process) const;
+
+  const std::shared_ptr<Session> session_;
+  const ExperimentTargets all_, bare_;
+  bool is_bare_ = false;  // the experiment's thread only
+
+  mutable std::mutex mutex_;
+  std::condition_variable interrupted_;
+  absl::Status why_;  // guarded by mutex_; OK: not interrupted
+};
+
+}  // namespace sbump

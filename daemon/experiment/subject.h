@@ -1,0 +1,37 @@
+// What an experiment is made on: the processes of a session, or a fake of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/estimate/recording.h"
+
+namespace sbump {
+
+// One process at one moment; all counters are since it came to the session.
+struct ProcessMark {
+  size_t number = 0;   // stays with it
+  uint64_t at_ns = 0;  // CLOCK_MONOTONIC
+  uint64_t units = 0;  // calls of the metric's function; 0 where the client samples the metric
+  uint64_t last_unit_ns = 0;  // CLOCK_MONOTONIC: when the last of them began; 0: none yet
+  std::vector<GroupFigures> groups;
+};
+
+using Mark = std::vector<ProcessMark>;
+
+// All methods are called on the experiment's thread. An error means that the experiment is over,
+// and says why.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+
+  virtual uint64_t NowNs() const = 0;  // CLOCK_MONOTONIC
+  // In force in all processes when it returns.
+  virtual absl::Status Switch(const Arm& arm) = 0;
+  virtual absl::StatusOr<Mark> TakeMark() = 0;
+  virtual absl::Status WaitUntil(uint64_t at_ns) = 0;
+};
+
+}  // namespace sbump

@@ -1,0 +1,72 @@
+#include "daemon/experiment/windows.h"
+
+#include <gtest/gtest.h>
+
+namespace sbump {
+namespace {
+
+ProcessMark MarkOf(size_t number, uint64_t at_ns, uint64_t units, uint64_t last_unit_ns,
+                   GroupFigures group = {}) {
+  return {.number = number,
+          .at_ns = at_ns,
+          .units = units,
+          .last_unit_ns = last_unit_ns,
+          .groups = {group}};
+}
+
+TEST(WindowsTest, IsTimedFromUnitToUnit) {
+  const Window window =
+      WindowBetween({MarkOf(0, 1'000, 10, 990)}, {MarkOf(0, 2'000, 14, 1'910)}, 1);
+  EXPECT_EQ(window.begin_ns, 1'000);
+  EXPECT_EQ(window.end_ns, 2'000);
+  EXPECT_EQ(window.units, 4);
+  EXPECT_DOUBLE_EQ(window.work_ns, 920);
+  EXPECT_DOUBLE_EQ(NsPerUnit(window), 230);
+  EXPECT_EQ(window.flaw, "");
+}
+
+TEST(WindowsTest, WhatWasInjectedIsThatOfTheWindow) {
+  const Window window = WindowBetween({MarkOf(0, 1'000, 10, 990, {100, 50, 5'000})},
+                                      {MarkOf(0, 2'000, 14, 1'910, {108, 58, 5'400})}, 1);
+  EXPECT_EQ(window.groups[0].hits, 8);
+  EXPECT_EQ(window.groups[0].delayed_hits, 8);
+  EXPECT_DOUBLE_EQ(InjectedNsPerUnit(window, 0), 100);
+}
+
+TEST(WindowsTest, RatesOfProcessesAddUp) {
+  // One makes a unit each 100 ns, the other each 300 ns: together one each 75 ns.
+  const Window window = WindowBetween({MarkOf(0, 1'000, 0, 1'000), MarkOf(1, 1'010, 0, 1'000)},
+                                      {MarkOf(0, 2'000, 9, 1'900), MarkOf(1, 2'010, 3, 1'900)}, 1);
+  EXPECT_EQ(window.units, 12);
+  EXPECT_NEAR(NsPerUnit(window), 75, 1e-9);
+}
+
+TEST(WindowsTest, AProcessThatCameInBetweenCountsFromItsBegin) {
+  const Window window = WindowBetween(
+      {MarkOf(0, 1'000, 0, 1'000)}, {MarkOf(0, 2'000, 10, 2'000), MarkOf(7, 2'000, 10, 2'000)}, 1);
+  EXPECT_EQ(window.units, 20);
+  EXPECT_NEAR(NsPerUnit(window), 50, 1e-9);
+}
+
+TEST(WindowsTest, TheFirstUnitEverHasNoneBeforeIt) {
+  const Window window = WindowBetween({MarkOf(0, 1'000, 0, 0)}, {MarkOf(0, 2'000, 4, 1'900)}, 1);
+  EXPECT_NEAR(NsPerUnit(window), 250, 1e-9);
+}
+
+TEST(WindowsTest, NoWorkIsAFlaw) {
+  const Window window = WindowBetween({MarkOf(0, 1'000, 10, 990)}, {MarkOf(0, 2'000, 10, 990)}, 1);
+  EXPECT_EQ(window.flaw, "no work was done: the metric did not move");
+  EXPECT_EQ(WindowBetween({}, {}, 1).flaw, window.flaw);
+}
+
+// A counter that went backwards (another program of the same number) adds nothing.
+TEST(WindowsTest, NothingIsNegative) {
+  const Window window = WindowBetween({MarkOf(0, 1'000, 10, 990, {5, 5, 500})},
+                                      {MarkOf(0, 2'000, 4, 1'900, {1, 1, 100})}, 1);
+  EXPECT_EQ(window.units, 0);
+  EXPECT_EQ(window.groups[0].injected_ns, 0);
+  EXPECT_NE(window.flaw, "");
+}
+
+}  // namespace
+}  // namespace sbump
