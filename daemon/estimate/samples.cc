@@ -6,11 +6,25 @@
 
 namespace sbump {
 
+namespace {
+
+// A unit of less than a picosecond, or of more than eleven days, is none; squares of what is
+// between can be summed up.
+bool IsDuration(double ns_per_unit) { return ns_per_unit >= 1e-3 && ns_per_unit <= 1e15; }
+
+}  // namespace
+
 bool IsUsable(const Recording& recording, const Window& window) {
-  if (!window.flaw.empty() || window.arm >= recording.arms.size()) return false;
-  const double y = NsPerUnit(window);
-  return std::isfinite(y) && y > 0 && std::isfinite(window.units_in_all) &&
-         window.units_in_all > 0 && window.groups.size() == recording.groups.size();
+  if (!window.flaw.empty() || window.arm >= recording.arms.size() ||
+      window.groups.size() != recording.groups.size())
+    return false;
+  if (!(window.units > 0 && window.units_in_all > 0 && window.work_ns > 0)) return false;
+  if (!std::isfinite(window.units_in_all) || !IsDuration(NsPerUnit(window))) return false;
+  for (size_t group = 0; group < window.groups.size(); ++group) {
+    const double x_ns = InjectedNsPerUnit(window, group);
+    if (x_ns != 0 && !IsDuration(x_ns)) return false;
+  }
+  return true;
 }
 
 bool DelaysOnly(const Arm& arm, size_t group) {

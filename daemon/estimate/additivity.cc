@@ -1,0 +1,125 @@
+#include "daemon/estimate/additivity.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/samples.h"
+
+namespace sbump {
+namespace {
+
+// The four arms, as indices of the recording's.
+struct Factorial {
+  size_t first_group, second_group;
+  size_t sham, first, second, both;
+};
+
+std::optional<size_t> ArmWith(const Recording& recording, const std::vector<uint64_t>& delay_ns) {
+  for (size_t i = 0; i < recording.arms.size(); ++i) {
+    const Arm& arm = recording.arms[i];
+    if (arm.kind == ArmKind::kDose && arm.delay_ns == delay_ns) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> ShamOf(const Recording& recording) {
+  const auto sham = std::ranges::find(recording.arms, ArmKind::kSham, &Arm::kind);
+  if (sham == recording.arms.end()) return std::nullopt;
+  return static_cast<size_t>(sham - recording.arms.begin());
+}
+
+std::optional<Factorial> FactorialOf(const Recording& recording, size_t both) {
+  const Arm& arm = recording.arms[both];
+  if (arm.kind != ArmKind::kDose) return std::nullopt;
+  std::vector<size_t> delayed;
+  for (size_t group = 0; group < arm.delay_ns.size(); ++group) {
+    if (arm.delay_ns[group] > 0) delayed.push_back(group);
+  }
+  if (delayed.size() != 2) return std::nullopt;
+  std::vector<uint64_t> first = arm.delay_ns, second = arm.delay_ns;
+  first[delayed[1]] = second[delayed[0]] = 0;
+  const auto sham = ShamOf(recording), alone = ArmWith(recording, first),
+             other = ArmWith(recording, second);
+  if (!sham || !alone || !other) return std::nullopt;
+  return Factorial{delayed[0], delayed[1], *sham, *alone, *other, both};
+}
+
+const Window* Find(const std::vector<const Window*>& windows, size_t arm) {
+  const auto found = std::ranges::find_if(windows, [&](const Window* w) { return w->arm == arm; });
+  return found == windows.end() ? nullptr : *found;
+}
+
+// Interactions of blocks in ns for each unit, and how much each group alone was given.
+struct Differences {
+  std::vector<double> interactions;
+  double first_x_ns = 0, second_x_ns = 0;  // sums
+};
+
+Differences DifferencesOf(const Recording& recording, const Factorial& arms) {
+  Differences result;
+  for (const auto& windows : UsableBlocks(recording)) {
+    const Window *sham = Find(windows, arms.sham), *first = Find(windows, arms.first),
+                 *second = Find(windows, arms.second), *both = Find(windows, arms.both);
+    if (sham == nullptr || first == nullptr || second == nullptr || both == nullptr) continue;
+    result.interactions.push_back(NsPerUnit(*both) - NsPerUnit(*first) - NsPerUnit(*second) +
+                                  NsPerUnit(*sham));
+    result.first_x_ns += InjectedNsPerUnit(*first, arms.first_group);
+    result.second_x_ns += InjectedNsPerUnit(*second, arms.second_group);
+  }
+  return result;
+}
+
+Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate& interaction) {
+  const SignedRankEstimate equivalence = EstimateMiddle(shares, 0.90);
+  if (equivalence.interval && equivalence.interval->IsWithin(-kAdditivityMargin, kAdditivityMargin))
+    return Additivity::kAdditive;
+  if (!interaction.interval) return Additivity::kUndecided;
+  if (interaction.interval->high < 0) return Additivity::kSubAdditive;
+  if (interaction.interval->low > 0) return Additivity::kSuperAdditive;
+  return Additivity::kUndecided;
+}
+
+std::string Words(Additivity additivity, const std::string& names) {
+  switch (additivity) {
+    case Additivity::kAdditive:
+      return StrCat(names, " add up: they wait for each other, as work done one after the other");
+    case Additivity::kSubAdditive:
+      return StrCat(names,
+                    " together cost less than both alone: tied branches side by side, so "
+                    "that making one of them faster gains less than its criticality says, "
+                    "or nothing");
+    case Additivity::kSuperAdditive:
+      return StrCat(names,
+                    " together cost more than both alone: each has slack that the other "
+                    "uses up, or a queue fills");
+    case Additivity::kUndecided:
+      break;
+  }
+  return StrCat("whether ", names, " add up is not decided: more blocks or a greater dose would");
+}
+
+}  // namespace
+
+std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) {
+  std::vector<PairEffect> effects;
+  for (size_t both = 0; both < recording.arms.size(); ++both) {
+    const std::optional<Factorial> arms = FactorialOf(recording, both);
+    if (!arms) continue;
+    Differences found = DifferencesOf(recording, *arms);
+    const double blocks = static_cast<double>(found.interactions.size());
+    const double smaller_x_ns = std::min(found.first_x_ns, found.second_x_ns) / blocks;
+    if (!(smaller_x_ns > 0)) continue;
+    for (double& interaction : found.interactions) interaction /= smaller_x_ns;
+    PairEffect effect = {.first = arms->first_group,
+                         .second = arms->second_group,
+                         .interaction = EstimateMiddle(found.interactions, level)};
+    effect.additivity = Classify(found.interactions, effect.interaction);
+    effect.words = Words(effect.additivity, StrCat(recording.groups[effect.first].name, " and ",
+                                                   recording.groups[effect.second].name));
+    effects.push_back(std::move(effect));
+  }
+  return effects;
+}
+
+}  // namespace sbump

@@ -1,0 +1,32 @@
+// Whether an experiment found what was known beforehand. One that did not proves nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/estimate/interval.h"
+#include "daemon/estimate/recording.h"
+
+namespace sbump {
+
+struct ControlResult {
+  std::string name;
+  GroupRole role = GroupRole::kTested;
+  std::optional<Interval> interval;  // of the criticality, at 95 %
+  double p = 1;
+};
+
+struct ControlFindings {
+  std::string invalid;  // why the whole run is; empty: it is not
+  std::vector<std::string> warnings;
+};
+
+// At 5 % one good experiment of twenty would be thrown away for its negative control.
+inline constexpr double kNegativeControlAlpha = 0.01;
+
+// The positive control's interval must come within `tolerance` of 1, and the negative one must not
+// be rejected at kNegativeControlAlpha. Groups that are tested are passed over.
+ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance);
+
+}  // namespace sbump

@@ -1,0 +1,147 @@
+#include "daemon/estimate/estimate.h"
+
+#include <algorithm>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/check_recording.h"
+#include "daemon/estimate/controls.h"
+#include "daemon/estimate/distributions.h"
+#include "daemon/estimate/group_estimate.h"
+#include "daemon/estimate/max_t.h"
+#include "daemon/estimate/multiplicity.h"
+#include "daemon/estimate/samples.h"
+
+namespace sbump {
+namespace {
+
+Noise ShamNoise(const Recording& recording) {
+  std::vector<double> y_ns;
+  for (const auto& windows : UsableBlocks(recording)) {
+    for (const Window* window : windows) {
+      if (recording.arms[window->arm].kind == ArmKind::kSham) y_ns.push_back(NsPerUnit(*window));
+    }
+  }
+  return NoiseOf(y_ns);
+}
+
+void CountWindows(const Recording& recording, RunEstimate& run) {
+  for (const Window& window : recording.windows)
+    ++(IsUsable(recording, window) ? run.windows_used : run.windows_left_out);
+  if (run.windows_left_out > 0)
+    run.warnings.push_back(
+        StrCat(run.windows_left_out, " of ", recording.windows.size(), " windows do not count"));
+}
+
+void AddSimultaneous(const Recording& recording, const EstimateOptions& options, RunEstimate& run) {
+  if (run.groups.size() == 1) {
+    run.groups[0].simultaneous = run.groups[0].interval;
+    run.groups[0].simultaneous_p = run.groups[0].p;
+    return;
+  }
+  std::vector<std::optional<double>> estimates;
+  for (const GroupEstimate& group : run.groups)
+    estimates.push_back(group.blocks_used > 0 ? std::optional(group.criticality) : std::nullopt);
+  const std::vector<Simultaneous> all = SimultaneousOf(
+      recording, estimates, options.level, {.draws = options.draws, .seed = options.seed});
+  for (size_t i = 0; i < all.size(); ++i) {
+    run.groups[i].simultaneous = all[i].interval;
+    run.groups[i].simultaneous_p = all[i].p;
+  }
+}
+
+std::vector<GroupEstimate*> TestedIn(RunEstimate& run) {
+  std::vector<GroupEstimate*> tested;
+  for (GroupEstimate& group : run.groups) {
+    if (group.role == GroupRole::kTested && group.blocks_used > 0) tested.push_back(&group);
+  }
+  return tested;
+}
+
+// From the interval: that of ranks is as wide as a normal one with this standard error.
+double StandardErrorOf(const GroupEstimate& group) {
+  if (!group.interval) return 0;
+  return group.interval->half_width() / NormalQuantile((1 + group.level) / 2);
+}
+
+void Compare(RunEstimate& run) {
+  const std::vector<GroupEstimate*> tested = TestedIn(run);
+  std::vector<double> p;
+  std::vector<Measured> measured;
+  for (const GroupEstimate* group : tested) {
+    p.push_back(group->p);
+    measured.push_back({group->criticality, StandardErrorOf(*group)});
+  }
+  const std::vector<double> adjusted = AdjustForFalseDiscoveries(p), shrunk = Shrink(measured);
+  const std::vector<size_t> ranks = Ranks(measured);
+  for (size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->adjusted_p = adjusted[i];
+    tested[i]->shrunk = shrunk[i];
+    tested[i]->rank = ranks[i];
+  }
+}
+
+void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
+  std::vector<ControlResult> controls;
+  for (const GroupEstimate& group : run.groups)
+    controls.push_back({group.name, group.role, group.interval, group.p});
+  const ControlFindings findings = CheckControls(controls, options.control_tolerance);
+  run.invalid = findings.invalid;
+  run.warnings.insert(run.warnings.end(), findings.warnings.begin(), findings.warnings.end());
+}
+
+SignedRankEstimate MiddleOf(const GroupEstimate& group, const std::optional<Interval>& interval) {
+  return {.values = group.blocks_used,
+          .estimate = group.criticality,
+          .interval = interval,
+          .level = group.level};
+}
+
+void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
+  const size_t tested = TestedIn(run).size();
+  for (GroupEstimate& group : run.groups) {
+    VerdictInput input = {.invalid = run.invalid,
+                          .hits = group.hits_per_unit > 0 ? uint64_t{1} : uint64_t{0},
+                          .estimate = MiddleOf(group, group.interval),
+                          .equivalence = MiddleOf(group, group.equivalence),
+                          .margin = options.margin};
+    if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
+    Judgement judgement = Judge(input);
+    group.verdict = judgement.verdict;
+    group.why = std::move(judgement.why);
+    group.blocks_needed = judgement.blocks_needed;
+  }
+}
+
+std::string FlawOf(const EstimateOptions& options) {
+  constexpr size_t kMostDraws = 1'000'000;
+  if (!(options.level > 0.5 && options.level < 1)) return "an interval's level must be in (0.5, 1)";
+  if (!(options.margin > 0 && options.margin < 1e6)) return "the margin must be above 0";
+  if (!(options.control_tolerance >= 0)) return "the controls' tolerance must be 0 or more";
+  if (options.draws == 0 || options.draws > kMostDraws)
+    return StrCat("permutations must be 1 to ", kMostDraws);
+  return "";
+}
+
+}  // namespace
+
+RunEstimate Estimate(const Recording& recording, const EstimateOptions& options) {
+  RunEstimate run = {.invalid = FlawOf(options)};
+  if (!run.invalid.empty()) return run;
+  if (const absl::Status checked = Check(recording); !checked.ok()) {
+    run.invalid = ToStd(checked.message());
+    return run;
+  }
+  CountWindows(recording, run);
+  run.noise = ShamNoise(recording);
+  for (size_t group = 0; group < recording.groups.size(); ++group)
+    run.groups.push_back(EstimateGroup(recording, group, options));
+  AddSimultaneous(recording, options, run);
+  Compare(run);
+  run.pairs = PairEffectsOf(recording, options.level);
+  run.intrusion = IntrusionOf(recording, options.level);
+  JudgeControls(options, run);
+  JudgeGroups(options, run);
+  return run;
+}
+
+}  // namespace sbump

@@ -1,0 +1,80 @@
+// All that a recording says: one call, from which reports are made and made again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/estimate/additivity.h"
+#include "daemon/estimate/checks.h"
+#include "daemon/estimate/hinge.h"
+#include "daemon/estimate/interval.h"
+#include "daemon/estimate/intrusion.h"
+#include "daemon/estimate/noise.h"
+#include "daemon/estimate/recording.h"
+#include "daemon/estimate/verdict.h"
+
+namespace sbump {
+
+struct EstimateOptions {
+  // Of intervals: 0.95, or 1 - p of an early look (early_stop.h), and the equivalence intervals'
+  // tails are twice as large then, too.
+  double level = 0.95;
+  double margin = 0.05;            // criticalities of at most this do not matter
+  double control_tolerance = 0.1;  // how far from 1 the positive control's interval may stay
+  size_t draws = 10'000;           // of permutations
+  uint64_t seed = 0;               // the same recording, options and seed: the same report
+};
+
+struct GroupEstimate {
+  std::string name;
+  GroupRole role = GroupRole::kTested;
+
+  Verdict verdict = Verdict::kInvalid;
+  std::string why;
+  std::optional<size_t> blocks_needed;  // in all, of an undecided one
+
+  // How many ns a unit takes longer for each ns injected into it; 0 where no block says anything.
+  double criticality = 0;
+  std::optional<Interval> interval;      // at the level
+  double level = 0;                      // that the interval really has, or that could be had
+  std::optional<Interval> equivalence;   // at 90 %, for "does not matter"
+  std::optional<Interval> simultaneous;  // at the level, for all groups at once
+  double p = 1;                          // of no effect at all
+  double adjusted_p = 1;                 // Benjamini-Hochberg, over the tested groups
+  double simultaneous_p = 1;             // family-wise
+  double shrunk = 0;                     // criticality, towards the tested groups' mean
+  size_t rank = 0;                       // of tested groups, from 1; shared where undistinguished
+
+  double hits_per_unit = 0;
+  double top_injected_ns_per_unit = 0;  // in the arm of the greatest delay
+  // Making each call D ns faster makes a unit at most so many times D ns faster: criticality times
+  // hits, and never less than 0. An upper bound only (README.md, 2026-11-26).
+  double gain_at_most_per_ns = 0;
+  std::optional<Hinge> slack;
+  size_t blocks_used = 0;
+  size_t blocks_left_out = 0;
+  std::optional<CheckResult> curvature;
+  CheckResult neighbours;
+  CheckResult trend;
+  std::vector<std::string> warnings;
+};
+
+struct RunEstimate {
+  std::string invalid;  // why all of it is; empty: it is not
+  std::vector<GroupEstimate> groups;
+  std::vector<PairEffect> pairs;
+  std::optional<Intrusion> intrusion;
+  Noise noise;  // of the sham windows
+  size_t windows_used = 0;
+  size_t windows_left_out = 0;
+  std::vector<std::string> warnings;
+};
+
+// Takes any recording: one that Check() refuses has the reason in `invalid`, and no groups. No
+// number of the result is nan or infinite.
+RunEstimate Estimate(const Recording& recording, const EstimateOptions& options);
+
+}  // namespace sbump

@@ -1,0 +1,102 @@
+#include "daemon/estimate/group_estimate.h"
+
+#include <algorithm>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/block_slopes.h"
+#include "daemon/estimate/permutation.h"
+#include "daemon/estimate/samples.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+// Checks need no more: they warn at 1 %.
+constexpr size_t kCheckDraws = 1'999;
+
+// Over windows with probes: those without do not see calls.
+double HitsPerUnit(const Recording& recording, size_t group) {
+  double hits = 0, units = 0;
+  for (const Window& window : recording.windows) {
+    if (!IsUsable(recording, window) || recording.arms[window.arm].kind == ArmKind::kUnprobed)
+      continue;
+    hits += static_cast<double>(window.groups[group].hits);
+    units += window.units_in_all;
+  }
+  return units > 0 ? hits / units : 0;
+}
+
+double TopInjected(const std::vector<BlockSamples>& blocks) {
+  double top_asked = 0, sum = 0, count = 0;
+  for (const BlockSamples& block : blocks) {
+    for (const Sample& sample : block.samples) {
+      if (sample.asked_ns > top_asked) {
+        top_asked = sample.asked_ns;
+        sum = count = 0;
+      }
+      if (sample.asked_ns < top_asked || top_asked == 0) continue;
+      sum += sample.x_ns;
+      ++count;
+    }
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+void AddSlopes(const BlockSlopes& slopes, const EstimateOptions& options, GroupEstimate& result) {
+  result.blocks_used = slopes.used.size();
+  result.blocks_left_out = slopes.left_out;
+  if (slopes.used.empty()) return;
+  const SignedRankEstimate middle = EstimateMiddle(slopes.values(), options.level);
+  result.criticality = middle.estimate;
+  result.interval = middle.interval;
+  result.level = middle.level;
+  result.equivalence = EstimateMiddle(slopes.values(), 1 - 2 * (1 - options.level)).interval;
+  result.gain_at_most_per_ns = std::max(0.0, middle.estimate) * result.hits_per_unit;
+}
+
+void AddChecks(const std::vector<BlockSamples>& blocks, const BlockSlopes& slopes,
+               const EstimateOptions& options, GroupEstimate& result) {
+  const PermutationOptions permutation = {.draws = std::min(kCheckDraws, options.draws),
+                                          .seed = options.seed};
+  result.curvature = Curvature(blocks);
+  result.neighbours = NeighbourCorrelation(blocks, result.criticality, permutation);
+  result.trend = SlopeTrend(slopes.values(), permutation);
+  if (result.curvature && !result.curvature->warning.empty())
+    result.warnings.push_back(result.curvature->warning);
+  for (const CheckResult* check : {&result.neighbours, &result.trend}) {
+    if (!check->warning.empty()) result.warnings.push_back(check->warning);
+  }
+}
+
+void AddWarnings(GroupEstimate& result) {
+  if (result.slack && result.slack->claimed)
+    result.warnings.push_back(StrCat(
+        "about ", DurationWords(result.slack->slack_ns), result.slack->at_least ? " or more" : "",
+        " for each unit are hidden before anything is felt; beyond, each ns costs ",
+        Fixed(result.slack->criticality_beyond, 2)));
+  if (result.blocks_left_out > 0)
+    result.warnings.push_back(StrCat(result.blocks_left_out,
+                                     " blocks left out: too few windows "
+                                     "with different doses"));
+}
+
+}  // namespace
+
+GroupEstimate EstimateGroup(const Recording& recording, size_t group,
+                            const EstimateOptions& options) {
+  GroupEstimate result = {.name = recording.groups[group].name,
+                          .role = recording.groups[group].role};
+  const std::vector<BlockSamples> blocks = SamplesOf(recording, group);
+  const BlockSlopes slopes = SlopesOf(blocks);
+  result.hits_per_unit = HitsPerUnit(recording, group);
+  result.top_injected_ns_per_unit = TopInjected(blocks);
+  AddSlopes(slopes, options, result);
+  if (slopes.used.empty()) return result;
+  result.p = PermutationP(blocks, {.draws = options.draws, .seed = options.seed});
+  result.slack = FitHinge(blocks, {.level = options.level, .seed = options.seed});
+  AddChecks(blocks, slopes, options, result);
+  AddWarnings(result);
+  return result;
+}
+
+}  // namespace sbump

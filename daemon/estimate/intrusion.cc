@@ -1,0 +1,42 @@
+#include "daemon/estimate/intrusion.h"
+
+#include <vector>
+
+#include "daemon/estimate/samples.h"
+
+namespace sbump {
+namespace {
+
+struct Mean {
+  double sum = 0, count = 0;
+
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  double value() const { return sum / count; }
+};
+
+}  // namespace
+
+std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
+  std::vector<double> differences;
+  Mean unprobed_in_all;
+  for (const auto& windows : UsableBlocks(recording)) {
+    Mean sham, unprobed;
+    for (const Window* window : windows) {
+      const ArmKind kind = recording.arms[window->arm].kind;
+      if (kind == ArmKind::kSham) sham.Add(NsPerUnit(*window));
+      if (kind == ArmKind::kUnprobed) unprobed.Add(NsPerUnit(*window));
+    }
+    if (sham.count == 0 || unprobed.count == 0) continue;
+    differences.push_back(sham.value() - unprobed.value());
+    unprobed_in_all.Add(unprobed.value());
+  }
+  if (differences.empty()) return std::nullopt;
+  Intrusion intrusion = {.ns_per_unit = EstimateMiddle(differences, level)};
+  intrusion.share = intrusion.ns_per_unit.estimate / unprobed_in_all.value();
+  return intrusion;
+}
+
+}  // namespace sbump

@@ -1,0 +1,19 @@
+// What the probes themselves cost the program: sham windows less unprobed ones.
+#pragma once
+
+#include <optional>
+
+#include "daemon/estimate/recording.h"
+#include "daemon/estimate/signed_rank.h"
+
+namespace sbump {
+
+struct Intrusion {
+  SignedRankEstimate ns_per_unit;  // over the blocks that have both kinds of window
+  double share = 0;                // the estimate, of an unprobed unit
+};
+
+// Nothing where no block has both. The recording is a checked one.
+std::optional<Intrusion> IntrusionOf(const Recording& recording, double level);
+
+}  // namespace sbump

@@ -1,0 +1,213 @@
+#include "daemon/estimate/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/plan_precision.h"
+#include "daemon/estimate/schedule.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+constexpr double kLeastUnits = 100, kLeastLatencies = 10, kLeastAutocorrelations = 10;
+constexpr double kLeastWindowNs = 100e6;
+constexpr double kWashoutShare = 0.10, kWashoutP99s = 3;
+// More of them are no better than longer windows, of which washouts take less.
+constexpr uint32_t kEnoughBlocks = 48;
+constexpr double kLongestNs = 1e17;  // three years
+
+bool IsSensible(double value) { return std::isfinite(value) && value > 0; }
+bool IsSensible(const std::optional<double>& value) { return !value || IsSensible(*value); }
+
+absl::Status CheckPilot(const PilotFigures& pilot) {
+  if (!IsSensible(pilot.noise.mean_ns) || !IsSensible(pilot.window_ns) ||
+      !IsSensible(pilot.noise.autocorrelation_windows) || !std::isfinite(pilot.noise.lag1) ||
+      !IsSensible(pilot.latency_mean_ns) || !IsSensible(pilot.latency_p99_ns) ||
+      (pilot.settle_ns && !(*pilot.settle_ns >= 0 && std::isfinite(*pilot.settle_ns))))
+    return absl::InvalidArgumentError("figures of a pilot that make no sense");
+  if (!IsSensible(pilot.noise.cv))
+    return absl::FailedPreconditionError(
+        "the pilot measured no noise: it takes 8 windows with progress or more");
+  if (pilot.hits_per_unit.empty()) return absl::InvalidArgumentError("a plan for no group");
+  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group) {
+    if (!IsSensible(pilot.hits_per_unit[group]))
+      return absl::FailedPreconditionError(
+          StrCat("group ", group, " was not called in the pilot: there is nothing to delay"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
+  if (!IsSensible(wishes.budget_ns) || !IsSensible(wishes.smallest_effect) ||
+      !IsSensible(wishes.half_width))
+    return absl::InvalidArgumentError("a budget, effect or half-width that is not above 0");
+  if (!(wishes.top_share >= 0.001 && wishes.top_share <= 10))
+    return absl::InvalidArgumentError(
+        StrCat("a top dose of ", Percent(wishes.top_share), " of a unit: 0.1 % to 1000 %"));
+  if (wishes.doses < 1 || wishes.doses > 4)
+    return absl::InvalidArgumentError(StrCat(wishes.doses, " doses: 1 to 4"));
+  if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
+  if (1 + groups * wishes.doses + 1 > kMostArms)
+    return absl::InvalidArgumentError(
+        StrCat(groups, " groups of ", wishes.doses, " doses: more than ", kMostArms, " arms"));
+  return absl::OkStatus();
+}
+
+double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
+  // At the top dose, too.
+  const double unit_ns = pilot.noise.mean_ns * (1 + wishes.top_share);
+  return std::max(
+      {kLeastUnits * unit_ns, kLeastLatencies * pilot.latency_mean_ns.value_or(0),
+       // Of noise that is new in each window nothing is known but that it lasts less.
+       pilot.noise.autocorrelation_windows > 1.5
+           ? kLeastAutocorrelations * pilot.noise.autocorrelation_windows * pilot.window_ns
+           : 0,
+       kLeastWindowNs});
+}
+
+double WashoutNs(const PilotFigures& pilot, double window_ns) {
+  return std::max({pilot.settle_ns.value_or(0), kWashoutP99s * pilot.latency_p99_ns.value_or(0),
+                   kWashoutShare * window_ns});
+}
+
+// The delay at each hit that injects the top share into each unit, or the longest that there may
+// be.
+double TopDelayNs(const PilotFigures& pilot, const PlanWishes& wishes, size_t group) {
+  const double wanted_ns = wishes.top_share * pilot.noise.mean_ns / pilot.hits_per_unit[group];
+  return wishes.longest_delay_ns > 0 ? std::min(wanted_ns, wishes.longest_delay_ns) : wanted_ns;
+}
+
+absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& plan) {
+  const std::vector<uint64_t> none(pilot.hits_per_unit.size(), 0);
+  plan.arms.push_back({.kind = ArmKind::kSham, .delay_ns = none});
+  for (size_t group = 0; group < none.size(); ++group) {
+    for (size_t dose = 0; dose < wishes.doses; ++dose) {
+      const double share = std::pow(0.5, static_cast<double>(wishes.doses - 1 - dose));
+      const double delay_ns = std::round(share * TopDelayNs(pilot, wishes, group));
+      if (!(delay_ns >= 1 && delay_ns < kLongestNs))
+        return absl::FailedPreconditionError(
+            StrCat("group ", group, " would be delayed by ", Fixed(delay_ns, 0),
+                   " ns at each of its ", Fixed(pilot.hits_per_unit[group], 1),
+                   " calls for each unit: a greater share, or targets that are called less often"));
+      Arm arm = {.kind = ArmKind::kDose, .delay_ns = none};
+      arm.delay_ns[group] = static_cast<uint64_t>(delay_ns);
+      plan.arms.push_back(std::move(arm));
+    }
+  }
+  plan.unprobed_every = wishes.unprobed_every;
+  if (wishes.unprobed_every > 0)
+    plan.arms.push_back({.kind = ArmKind::kUnprobed, .delay_ns = none});
+  return absl::OkStatus();
+}
+
+// Of the group that is given least, as a share of a unit.
+double LeastTopShare(const PilotFigures& pilot, const PlanWishes& wishes) {
+  double least = wishes.top_share;
+  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group)
+    least = std::min(
+        least, TopDelayNs(pilot, wishes, group) * pilot.hits_per_unit[group] / pilot.noise.mean_ns);
+  return least;
+}
+
+double Windows(const Plan& plan, uint32_t blocks) {
+  const double always = static_cast<double>(plan.arms.size() - (plan.unprobed_every > 0 ? 1 : 0));
+  const double unprobed =
+      plan.unprobed_every > 0 ? std::ceil(blocks / static_cast<double>(plan.unprobed_every)) : 0;
+  return always * blocks + unprobed;
+}
+
+double DurationNs(const Plan& plan, double window_ns, double washout_ns, uint32_t blocks) {
+  return Windows(plan, blocks) * (window_ns + washout_ns);
+}
+
+uint32_t BlocksWithin(const Plan& plan, double each_ns, double budget_ns) {
+  uint32_t blocks = 0;
+  while (blocks < kMostBlocks && DurationNs(plan, each_ns, 0, blocks + 1) <= budget_ns) ++blocks;
+  return blocks;
+}
+
+struct Choice {
+  double window_ns = 0;
+  uint32_t blocks = kBlocksOfPlan;
+};
+
+// Without a wish for precision: as much as the budget holds.
+absl::StatusOr<Choice> FillBudget(const PilotFigures& pilot, const Plan& plan, double window_ns,
+                                  double budget_ns) {
+  const double each_ns = window_ns + WashoutNs(pilot, window_ns);
+  uint32_t blocks = BlocksWithin(plan, each_ns, budget_ns);
+  if (blocks < kFewestBlocksOfPlan)
+    return absl::ResourceExhaustedError(
+        StrCat("a budget of ", DurationWords(budget_ns), " holds ", blocks, " blocks of ",
+               plan.arms.size(), " arms with windows of ", DurationWords(window_ns), ", and ",
+               kFewestBlocksOfPlan, " are the fewest: that takes ",
+               DurationWords(DurationNs(plan, each_ns, 0, kFewestBlocksOfPlan)),
+               ", or fewer groups or doses"));
+  if (blocks <= kEnoughBlocks) return Choice{window_ns, blocks};
+  window_ns = budget_ns / Windows(plan, kEnoughBlocks) / (1 + kWashoutShare);
+  blocks = BlocksWithin(plan, window_ns + WashoutNs(pilot, window_ns), budget_ns);
+  return Choice{window_ns, blocks};
+}
+
+absl::StatusOr<Choice> Choose(const PilotFigures& pilot, const PlanWishes& wishes, const Plan& plan,
+                              const Precision& precision, double window_ns) {
+  if (!wishes.smallest_effect && !wishes.half_width) {
+    if (wishes.budget_ns) return FillBudget(pilot, plan, window_ns, *wishes.budget_ns);
+    return Choice{.window_ns = window_ns};
+  }
+  const std::optional<uint32_t> blocks =
+      BlocksFor(precision, wishes.half_width, wishes.smallest_effect);
+  if (!blocks)
+    return absl::ResourceExhaustedError(
+        StrCat("more than ", kMostBlocks, " blocks: that is not to be had with a noise of ",
+               Percent(precision.cv), " and a top dose of ", Percent(precision.top_share),
+               "; a greater dose takes fewer"));
+  const double duration_ns = DurationNs(plan, window_ns, WashoutNs(pilot, window_ns), *blocks);
+  if (wishes.budget_ns && duration_ns > *wishes.budget_ns)
+    return absl::ResourceExhaustedError(
+        StrCat("a budget of ", DurationWords(*wishes.budget_ns), " does not hold the ", *blocks,
+               " blocks that it takes with a noise of ", Percent(precision.cv),
+               " and a top dose of ", Percent(precision.top_share), ": that is ",
+               DurationWords(duration_ns), "; a greater dose takes fewer"));
+  return Choice{window_ns, *blocks};
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishes) {
+  SB_RETURN_IF_ERROR(CheckPilot(pilot));
+  SB_RETURN_IF_ERROR(CheckWishes(wishes, pilot.hits_per_unit.size()));
+  Plan plan;
+  SB_RETURN_IF_ERROR(AddArms(pilot, wishes, plan));
+  const double least_ns = LeastWindowNs(pilot, wishes);
+  Precision precision = {.cv = PredictedCv(pilot.noise, least_ns / pilot.window_ns),
+                         .top_share = LeastTopShare(pilot, wishes),
+                         .doses = wishes.doses};
+  SB_ASSIGN_OR_RETURN(const Choice choice, Choose(pilot, wishes, plan, precision, least_ns));
+  const double washout_ns = WashoutNs(pilot, choice.window_ns);
+  plan.duration_ns = DurationNs(plan, choice.window_ns, washout_ns, choice.blocks);
+  if (!(plan.duration_ns < kLongestNs))
+    return absl::ResourceExhaustedError("an experiment of more than three years");
+  plan.window_ns = static_cast<uint64_t>(choice.window_ns);
+  plan.washout_ns = static_cast<uint64_t>(washout_ns);
+  plan.blocks = choice.blocks;
+  precision.cv = PredictedCv(pilot.noise, choice.window_ns / pilot.window_ns);
+  plan.half_width = HalfWidth(precision, plan.blocks);
+  plan.smallest_effect = SmallestEffect(precision, plan.blocks);
+  plan.peak_slowdown = wishes.top_share;
+  double injected = 0;
+  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group)
+    injected += SumOfDoses(wishes.doses) * TopDelayNs(pilot, wishes, group) *
+                pilot.hits_per_unit[group] / pilot.noise.mean_ns;
+  plan.average_slowdown = injected * plan.blocks / Windows(plan, plan.blocks);
+  if (precision.top_share < wishes.top_share * 0.999)
+    plan.notes.push_back(StrCat("the longest delay of ", DurationWords(wishes.longest_delay_ns),
+                                " keeps some top dose at ", Percent(precision.top_share),
+                                " of a unit, not ", Percent(wishes.top_share)));
+  return plan;
+}
+
+}  // namespace sbump

@@ -1,0 +1,66 @@
+// From what a pilot measured, and what is wanted, to an experiment; with what it costs, before it
+// is run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/estimate/noise.h"
+#include "daemon/estimate/recording.h"
+
+namespace sbump {
+
+struct PilotFigures {
+  Noise noise;
+  double window_ns = 0;               // of the windows that `noise` is of
+  std::vector<double> hits_per_unit;  // of each group
+  std::optional<double> latency_mean_ns;
+  std::optional<double> latency_p99_ns;
+  std::optional<double> settle_ns;
+};
+
+struct PlanWishes {
+  // No longer than this.
+  std::optional<double> budget_ns;
+  // An effect of the top dose on the time of a unit, as a share of it, that is to be found with a
+  // power of 80 % (at 5 %, two-sided).
+  std::optional<double> smallest_effect;
+  // Of a criticality's 95 % interval: a verdict of "does not matter" needs less than the margin.
+  std::optional<double> half_width;
+  // Of the top dose: injected time of a unit, as a share of it. Noise in criticalities shrinks in
+  // proportion, and so does the program's speed.
+  double top_share = 0.10;
+  size_t doses = 3;             // 1 to 4, each twice the one before
+  double longest_delay_ns = 0;  // at a hit; 0: no bound
+  uint32_t unprobed_every = 4;  // blocks; 0: never
+};
+
+struct Plan {
+  uint64_t window_ns = 0;
+  uint64_t washout_ns = 0;  // before each window
+  uint32_t blocks = 0;
+  uint32_t unprobed_every = 0;  // 0: never
+  std::vector<Arm> arms;        // for MakeSchedule()
+  double duration_ns = 0;
+  // Of a program that loses all that is injected (criticality 1), as shares.
+  double average_slowdown = 0;
+  double peak_slowdown = 0;
+  // What can be expected of it, for the group that comes off worst.
+  double half_width = 0;
+  double smallest_effect = 0;
+  std::vector<std::string> notes;  // what was not done as wished, in words
+};
+
+inline constexpr uint32_t kFewestBlocksOfPlan = 8;
+inline constexpr uint32_t kBlocksOfPlan = 12;
+
+// kInvalidArgument: figures or wishes that make no sense. kFailedPrecondition: a group without
+// calls, or with noise that was not measured. kResourceExhausted: the budget is too small, with
+// what it would take; or no number of blocks is enough.
+absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishes);
+
+}  // namespace sbump

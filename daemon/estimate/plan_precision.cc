@@ -1,0 +1,56 @@
+#include "daemon/estimate/plan_precision.h"
+
+#include <cmath>
+
+#include "daemon/estimate/distributions.h"
+#include "daemon/estimate/plan.h"
+#include "daemon/estimate/schedule.h"
+
+namespace sbump {
+namespace {
+
+// Of ranks of normal noise, instead of its mean: root of 3 / pi.
+constexpr double kRankEfficiency = 0.977;
+
+// Squares of what the doses, and the sham, are off their mean.
+double Spread(size_t doses) {
+  double sum = 0, squares = 0, dose = 1;
+  for (size_t i = 0; i < doses; ++i, dose /= 2) {
+    sum += dose;
+    squares += dose * dose;
+  }
+  return squares - sum * sum / static_cast<double>(doses + 1);
+}
+
+// Of the slope over all blocks, as an effect of the top dose: as a share of a unit.
+double StandardError(const Precision& precision, uint32_t blocks) {
+  return precision.cv / std::sqrt(Spread(precision.doses) * blocks) / kRankEfficiency;
+}
+
+}  // namespace
+
+double SumOfDoses(size_t doses) { return 2 - std::pow(0.5, static_cast<double>(doses) - 1); }
+
+double HalfWidth(const Precision& precision, uint32_t blocks) {
+  return StudentQuantile(0.975, blocks - 1.0) * StandardError(precision, blocks) /
+         precision.top_share;
+}
+
+double SmallestEffect(const Precision& precision, uint32_t blocks) {
+  return (StudentQuantile(0.975, blocks - 1.0) + StudentQuantile(0.8, blocks - 1.0)) *
+         StandardError(precision, blocks);
+}
+
+std::optional<uint32_t> BlocksFor(const Precision& precision, std::optional<double> half_width,
+                                  std::optional<double> smallest_effect) {
+  const auto enough = [&](uint32_t blocks) {
+    return (!half_width || HalfWidth(precision, blocks) <= *half_width) &&
+           (!smallest_effect || SmallestEffect(precision, blocks) <= *smallest_effect);
+  };
+  for (uint32_t blocks = kFewestBlocksOfPlan; blocks <= kMostBlocks; ++blocks) {
+    if (enough(blocks)) return blocks;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sbump

@@ -1,0 +1,29 @@
+// How exact an experiment can be expected to be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace sbump {
+
+struct Precision {
+  double cv = 0;         // of a window's time for each unit
+  double top_share = 0;  // injected into a unit at the top dose, as a share of it
+  size_t doses = 3;      // each twice the one before
+};
+
+// Of all doses of a group, the top one being 1.
+double SumOfDoses(size_t doses);
+
+// Of the 95 % interval of a criticality. `blocks` >= 2.
+double HalfWidth(const Precision& precision, uint32_t blocks);
+
+// Of the top dose on a unit's time, as a share of it: found with a power of 80 %, at 5 % two-sided.
+double SmallestEffect(const Precision& precision, uint32_t blocks);
+
+// The fewest, from kFewestBlocksOfPlan on, that have both; nothing where kMostBlocks have not.
+std::optional<uint32_t> BlocksFor(const Precision& precision, std::optional<double> half_width,
+                                  std::optional<double> smallest_effect);
+
+}  // namespace sbump

@@ -1,0 +1,104 @@
+#include "daemon/estimate/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/schedule.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+constexpr double kAlpha = 0.05;
+
+Judgement Invalid(std::string why) { return {.verdict = Verdict::kInvalid, .why = std::move(why)}; }
+
+std::optional<Judgement> JudgeInvalid(const VerdictInput& input) {
+  if (!input.invalid.empty()) return Invalid(input.invalid);
+  if (input.hits == 0)
+    return Invalid("no call was seen in any window: that is no effect measured, but none tried");
+  if (input.estimate.values == 0)
+    return Invalid("no block has a window with the delay and one without it that can be compared");
+  if (!input.estimate.interval || !input.equivalence.interval)
+    return Invalid(StrCat(input.estimate.values,
+                          " blocks that can be used are too few for any interval at 95 %: it takes "
+                          "6, and plans have 8 or more"));
+  return std::nullopt;
+}
+
+std::string Measured(const VerdictInput& input) {
+  return StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 95 % interval ",
+                Words(*input.estimate.interval));
+}
+
+Judgement Matters(const VerdictInput& input) {
+  const bool faster = input.estimate.estimate < 0;
+  return {.verdict = Verdict::kMatters,
+          .why = StrCat(Measured(input), ": beyond the margin of ", Fixed(input.margin, 2),
+                        faster ? ". Anomaly: slowing it makes the program faster" : "")};
+}
+
+// The spread shrinks with the root of the blocks. Which way it would be decided: the way the
+// estimate points.
+size_t BlocksNeeded(const VerdictInput& input) {
+  const double off = std::abs(input.estimate.estimate) - input.margin;
+  const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
+  const double ratio = interval.half_width() / std::abs(off);
+  const double blocks = static_cast<double>(input.estimate.values);
+  const double needed = std::ceil(blocks * ratio * ratio);
+  const double most = static_cast<double>(kMostBlocks);
+  return static_cast<size_t>(needed < most ? std::max(needed, blocks + 1) : most);
+}
+
+Judgement Undecided(const VerdictInput& input) {
+  const size_t needed = BlocksNeeded(input);
+  std::string what_it_takes =
+      needed < kMostBlocks
+          ? StrCat("with this spread, about ", needed, " blocks would decide (there were ",
+                   input.estimate.values, ")")
+          : std::string("the estimate is so near the margin that more blocks hardly decide it");
+  return {.verdict = Verdict::kUndecided,
+          .why = StrCat(Measured(input), ", on both sides of a margin of ", Fixed(input.margin, 2),
+                        ": ", what_it_takes, "; a greater dose takes fewer"),
+          .blocks_needed = needed};
+}
+
+}  // namespace
+
+std::string VerdictWords(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kMatters:
+      return "MATTERS";
+    case Verdict::kDoesNotMatter:
+      return "DOES NOT MATTER";
+    case Verdict::kUndecided:
+      return "UNDECIDED";
+    case Verdict::kInvalid:
+      break;
+  }
+  return "INVALID";
+}
+
+Judgement Judge(const VerdictInput& input) {
+  if (std::optional<Judgement> invalid = JudgeInvalid(input)) return *invalid;
+  const Interval& interval = *input.estimate.interval;
+  if (interval.low > input.margin || interval.high < -input.margin) {
+    if (input.adjusted_p.value_or(0) <= kAlpha) return Matters(input);
+    return {.verdict = Verdict::kUndecided,
+            .why = StrCat(Measured(input),
+                          ": beyond the margin, but among so many groups that may "
+                          "be chance (adjusted p ",
+                          Fixed(*input.adjusted_p, 3), ")"),
+            .blocks_needed = input.estimate.values + 1};
+  }
+  const Interval& equivalence = *input.equivalence.interval;
+  if (equivalence.IsWithin(-input.margin, input.margin))
+    return {.verdict = Verdict::kDoesNotMatter,
+            .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
+                          Words(equivalence), ": within a margin of ", Fixed(input.margin, 2),
+                          " on both sides (two one-sided tests at 5 %)")};
+  return Undecided(input);
+}
+
+}  // namespace sbump
