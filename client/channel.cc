@@ -12,6 +12,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "proto/sbump/v1/control.grpc.pb.h"
+#include "proto/sbump/v1/experiments.grpc.pb.h"
 #include "proto/sbump/v1/modules.grpc.pb.h"
 
 namespace sbump {
@@ -166,12 +167,36 @@ class GrpcStream : public MessageStream<Message> {
   const Peer& peer_;
 };
 
+class GrpcExperimentStream : public ExperimentStream {
+ public:
+  GrpcExperimentStream(ActiveCalls* calls, const Peer& peer, v1::Experiments::Stub& stub)
+      : call_(calls), peer_(peer), stream_(stub.Run(call_.context())) {}
+
+  bool Read(v1::RunReply* reply) override {
+    const bool read = stream_->Read(reply);
+    has_answered_ |= read;
+    return read;
+  }
+  bool Write(const v1::RunRequest& request) override { return stream_->Write(request); }
+  absl::Status Finish() override {
+    stream_->WritesDone();
+    return FromGrpc(stream_->Finish(), peer_, has_answered_);
+  }
+
+ private:
+  Call call_;  // before the stream, which uses its context
+  const Peer& peer_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::RunRequest, v1::RunReply>> stream_;
+  bool has_answered_ = false;
+};
+
 class GrpcControlClient : public ControlClient {
  public:
   GrpcControlClient(const std::shared_ptr<grpc::Channel>& channel, const Endpoint& endpoint)
       : peer_{endpoint.ToString(), endpoint.IsUnix() ? "" : kTlsHint},
         stub_(v1::Control::NewStub(channel)),
-        modules_stub_(v1::Modules::NewStub(channel)) {}
+        modules_stub_(v1::Modules::NewStub(channel)),
+        experiments_stub_(v1::Experiments::NewStub(channel)) {}
 
   std::unique_ptr<UpdateStream> Attach(const v1::AttachRequest& request) override {
     return Stream<v1::SessionUpdate>(*stub_, &v1::Control::Stub::Attach, request);
@@ -187,6 +212,10 @@ class GrpcControlClient : public ControlClient {
 
   std::unique_ptr<ModulesStream> WatchModules(const v1::WatchModulesRequest& request) override {
     return Stream<v1::ModulesUpdate>(*modules_stub_, &v1::Modules::Stub::WatchModules, request);
+  }
+
+  std::unique_ptr<ExperimentStream> RunExperiment() override {
+    return std::make_unique<GrpcExperimentStream>(&calls_, peer_, *experiments_stub_);
   }
 
   absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) override {
@@ -260,6 +289,7 @@ class GrpcControlClient : public ControlClient {
   ActiveCalls calls_;
   std::unique_ptr<v1::Control::Stub> stub_;
   std::unique_ptr<v1::Modules::Stub> modules_stub_;
+  std::unique_ptr<v1::Experiments::Stub> experiments_stub_;
 };
 
 // TCP alone says nothing of a network or a machine that went away.

@@ -12,6 +12,7 @@
 #include "client/context_file.h"
 #include "client/endpoint.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/experiments.pb.h"
 #include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
@@ -34,6 +35,13 @@ using SpanReader = MessageStream<v1::SpanBatch>;
 // How a process's modules change, in pieces.
 using ModulesStream = MessageStream<v1::ModulesUpdate>;
 
+// An experiment: messages both ways. Read() and Write() may be called at the same time.
+class ExperimentStream : public MessageStream<v1::RunReply> {
+ public:
+  // On one thread at a time. False: the stream is over.
+  virtual bool Write(const v1::RunRequest& request) = 0;
+};
+
 class ControlClient {
  public:
   // kUnavailable or kPermissionDenied with what to do (endpoint.h); kUnavailable after five seconds
@@ -48,6 +56,7 @@ class ControlClient {
   virtual std::unique_ptr<UpdateStream> Watch(const v1::WatchRequest& request) = 0;
   virtual std::unique_ptr<SpanReader> WatchSpans(const v1::WatchSpansRequest& request) = 0;
   virtual std::unique_ptr<ModulesStream> WatchModules(const v1::WatchModulesRequest& request) = 0;
+  virtual std::unique_ptr<ExperimentStream> RunExperiment() = 0;
 
   // All pieces merged into one reply.
   virtual absl::StatusOr<v1::MatchReply> Match(const v1::MatchRequest& request) = 0;

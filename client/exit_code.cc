@@ -24,6 +24,7 @@ constexpr ExitCodeText kTexts[] = {
     {ExitCode::kGuardrail,
      "a guardrail (--max-rate, --max-duty, --max-hold) or max_duty of the policy ended the "
      "session"},
+    {ExitCode::kInvalid, "the experiment proves nothing, and says why (a control failed, ...)"},
 };
 
 }  // namespace

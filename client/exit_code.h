@@ -25,6 +25,7 @@ enum class ExitCode : int {
   kPrecondition = 13,
   kPartial = 14,
   kGuardrail = 15,
+  kInvalid = 16,
 };
 
 struct ExitCodeText {

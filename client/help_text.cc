@@ -74,6 +74,14 @@ constexpr Example kScheduleExamples[] = {
      "sbumpctl schedule list -p 1234 --format yaml"},
 };
 
+constexpr Example kSweepExamples[] = {
+    {"Do these functions decide how often Engine.step runs?",
+     "sbumpctl sweep --pid 1234 --targets t.txt --metric calls:'*:Engine.step'"},
+    {"Two parts of the program, in two minutes, without being asked",
+     "sbumpctl sweep -p 1234 --group parse='*/parser.py:*' --group store='*/db.py:*' --metric "
+     "calls:'*:handle' --budget 2m --yes"},
+};
+
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
@@ -177,6 +185,17 @@ constexpr CommandText kTexts[] = {
      "sessions "
      "do at the process now as such a file. docs/modules.md has the format.",
      kScheduleExamples},
+    {"sweep", "measure whether targets decide how fast work is done",
+     "Slows the targets by several doses in random order, with windows without delay in between, "
+     "and measures what that does to a metric of work. Criticality is the time that is lost for "
+     "each unit of time injected: 0 is hidden, 1 is on the critical path. Each answer has a 95% "
+     "interval and a verdict: it matters, it does not matter, or that is undecided and what it "
+     "would take.\n"
+     "\n"
+     "First it looks how much the work's pace varies by itself, then it shows a plan with its time "
+     "and the slowdown to expect, and asks. Ctrl-C ends it with what is known until then. "
+     "docs/method.md says what the numbers mean, and what they cannot tell.",
+     kSweepExamples},
     {"list", "list the sessions of this daemon", "", kListExamples},
     {"watch", "show a running session; never keeps it alive",
      "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "

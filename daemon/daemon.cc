@@ -32,6 +32,7 @@
 #include "daemon/process/target_process.h"
 #include "daemon/rpc/blocking_work.h"
 #include "daemon/rpc/control_thread.h"
+#include "daemon/rpc/experiments_service.h"
 #include "daemon/rpc/modules_service.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/rpc/service.h"
@@ -293,6 +294,7 @@ int RunDaemon(const DaemonOptions& options) {
         std::make_unique<ControlService>(table, control, blocking, connections, **gate));
     services.push_back(
         std::make_unique<ModulesService>(table, control, blocking, connections, **gate));
+    services.push_back(std::make_unique<ExperimentsService>(table, control, connections, **gate));
     return services;
   });
   if (!servers.ok()) return EndEarly(blocking, CannotStart(servers.status()));

@@ -3,6 +3,7 @@
 
 #include "client/commands/attach_session.h"
 #include "client/commands/command.h"
+#include "client/commands/process_flags.h"
 #include "client/env_defaults.h"
 #include "client/limits.h"
 #include "daemon/base/status.h"
@@ -13,29 +14,18 @@ namespace sbump {
 namespace {
 
 struct AttachFlags {
-  int32_t pid = 0;
-  std::string container, cgroup, exe, cmdline;
-  bool children = false;
-  uint32_t max_processes = 0;
+  ProcessFlags processes;
   uint64_t max_calls_per_second = 0;
   uint32_t max_duty_percent = 0;
   std::optional<uint64_t> max_hold_ns;
   SelectionFlags selection;
-  std::string mode = "spin";
-  std::string on = "call";
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> every;
   std::optional<uint64_t> start_ns;
   std::optional<uint64_t> duration_ns;
   std::optional<uint64_t> interval_ns;
   std::optional<uint64_t> ttl_ns;
-  std::optional<uint64_t> max_stop_ns;
   AttachOutput shown;
-
-  bool Sleeps() const { return mode == "sleep"; }
-  bool HasSelector() const {
-    return !container.empty() || !cgroup.empty() || !exe.empty() || !cmdline.empty();
-  }
 };
 
 // Speed Bump's variables stand in for flags that are absent.
@@ -47,20 +37,11 @@ void Complete(AttachFlags* flags, const EnvDefaults& defaults) {
   if (!flags->every) flags->every = defaults.every;
   if (!flags->start_ns) flags->start_ns = defaults.start_ns;
   if (!flags->duration_ns) flags->duration_ns = defaults.duration_ns;
-  flags->selection.longest_delay_ns = flags->Sleeps() ? kLongestSleepNs : kLongestSpinNs;
+  flags->selection.longest_delay_ns = flags->processes.Sleeps() ? kLongestSleepNs : kLongestSpinNs;
 }
 
 absl::Status Check(const AttachFlags& flags) {
-  if (flags.pid == 0 && !flags.HasSelector()) {
-    return absl::InvalidArgumentError(
-        "no process: name it with --pid, or choose some with --container, --cgroup, --exe or "
-        "--cmdline");
-  }
-  if (flags.pid != 0 && flags.HasSelector()) {
-    return absl::InvalidArgumentError(
-        "--pid names a process; --container, --cgroup, --exe and --cmdline choose some: give one "
-        "or the others");
-  }
+  SB_RETURN_IF_ERROR(CheckProcessFlags(flags.processes));
   if (!flags.selection.HasTargets()) {
     return absl::InvalidArgumentError(
         "nothing to slow: name a targets file with --targets, a pattern with --target, a native "
@@ -83,28 +64,16 @@ absl::Status Check(const AttachFlags& flags) {
 
 v1::AttachRequest MakeRequest(const AttachFlags& flags, v1::TargetSelection selection) {
   v1::AttachRequest request;
-  request.set_pid(flags.pid);
-  if (flags.HasSelector()) {
-    v1::ProcessSelector& selector = *request.mutable_selector();
-    selector.set_container(flags.container);
-    selector.set_cgroup(flags.cgroup);
-    selector.set_exe(flags.exe);
-    selector.set_cmdline(flags.cmdline);
-  }
-  request.set_children(flags.children);
-  request.set_max_processes(flags.max_processes);
+  TakeProcesses(flags.processes, &request);
   request.set_max_calls_per_second(flags.max_calls_per_second);
   request.set_max_duty_percent(flags.max_duty_percent);
   request.set_max_hold_ns(flags.max_hold_ns.value_or(0));
   *request.mutable_selection() = std::move(selection);
   request.set_delay_ns(flags.delay_ns.value_or(0));
   request.set_every(flags.every.value_or(1));
-  request.set_on(flags.on == "resume" ? v1::RESUME : v1::CALL);
-  request.set_mode(flags.Sleeps() ? v1::SLEEP : v1::SPIN);
   request.set_start_ns(flags.start_ns.value_or(0));
   request.set_duration_ns(flags.duration_ns.value_or(0));
   request.set_interval_ns(flags.interval_ns.value_or(0));
-  request.set_max_stop_ns(flags.max_stop_ns.value_or(0));
   request.set_keep(flags.shown.keep);
   request.set_ttl_ns(flags.ttl_ns.value_or(0));
   if (!flags.shown.spans_file.empty()) request.mutable_spans();
@@ -124,46 +93,13 @@ ExitCode RunAttach(const CommandContext& context, AttachFlags flags) {
   return FollowAttach(context, flags.shown, MakeRequest(flags, *std::move(selection)));
 }
 
-void AddProcessFlags(CLI::App* app, AttachFlags* flags) {
-  app->add_option("--container", flags->container,
-                  "instead of --pid: all processes of the container whose id or name begins so")
-      ->type_name("ID");
-  app->add_option("--cgroup", flags->cgroup,
-                  "instead of --pid: all processes of this cgroup and those below it")
-      ->type_name("PATH");
-  app->add_option(
-         "--exe", flags->exe,
-         "instead of --pid: all whose executable fits this glob (without a slash: its base "
-         "name)")
-      ->type_name("GLOB");
-  app->add_option("--cmdline", flags->cmdline,
-                  "instead of --pid: all whose arguments, joined by spaces, fit this glob")
-      ->type_name("GLOB");
-  app->add_flag("-C,--children", flags->children,
-                "also what these processes fork, and the Python programs that they execute");
-  app->add_option(
-         "--max-processes", flags->max_processes,
-         StrCat("the most processes at once, up to ", kLargestMaxProcesses, " (default: 64)"))
-      ->type_name("N")
-      ->check(CLI::Range(1u, kLargestMaxProcesses).description(""));
-}
-
 void AddTiming(CLI::App* app, AttachFlags* flags) {
   AddDuration(
       app, "--delay", &flags->delay_ns,
       StrCat("delay of each call, at most ", FormatDuration(kLongestSpinNs), ", with --mode sleep ",
              FormatDuration(kLongestSleepNs), "; 0 only counts (default: 0)"));
   AddEvery(app, &flags->every);
-  app->add_option("--mode", flags->mode,
-                  "how a thread is delayed: spin (it burns CPU), or sleep (from 1ms on it is held "
-                  "and burns none) (default: spin)")
-      ->type_name("spin|sleep")
-      ->check(CLI::IsMember({"spin", "sleep"}).description(""));
-  app->add_option("--on", flags->on,
-                  "what of a generator or coroutine is a hit: its start (call), or its start and "
-                  "each resumption (resume) (default: call)")
-      ->type_name("call|resume")
-      ->check(CLI::IsMember({"call", "resume"}).description(""));
+  AddModeFlags(app, &flags->processes);
   AddDuration(app, "--start", &flags->start_ns,
               "begin to delay this long after the attach (default: at once)");
   AddDuration(app, "-d,--duration", &flags->duration_ns,
@@ -171,7 +107,7 @@ void AddTiming(CLI::App* app, AttachFlags* flags) {
   AddDuration(app, "--interval", &flags->interval_ns, "time between updates (default: 1s)");
   AddDuration(app, "--ttl", &flags->ttl_ns, "longest life of the session (default: 1h)");
   AddDuration(
-      app, "--max-stop", &flags->max_stop_ns,
+      app, "--max-stop", &flags->processes.max_stop_ns,
       "longest look at the stopped process (default: 100ms); arming comes on top, some ms for "
       "1,000 targets");
 }
@@ -204,8 +140,7 @@ void AddGuardrails(CLI::App* app, AttachFlags* flags) {
 void AddAttach(CLI::App* root, CommandContext* context) {
   CLI::App* app = AddCommand(root, "attach");
   const auto flags = std::make_shared<AttachFlags>();
-  AddPid(app, &flags->pid);
-  AddProcessFlags(app, flags.get());
+  AddProcessFlags(app, &flags->processes);
   AddSelectionFlags(app, &flags->selection);
   AddModuleFlags(app, &flags->selection);
   app->add_option("--spans", flags->shown.spans_file,

@@ -52,7 +52,8 @@ struct Window {
   uint64_t begin_ns = 0;  // CLOCK_MONOTONIC of the daemon's machine
   uint64_t end_ns = 0;
   // Work from the first to the last step of the metric that was seen in the window, and the time
-  // between these two. Of several processes: the sum of their rates is units / work_ns.
+  // between these two. Of several processes that do the same work side by side all of both, so that
+  // work_ns / units is what a unit takes in one of them.
   double units = 0;
   double work_ns = 0;
   // The units that belong to `groups`: those from begin_ns to end_ns.

@@ -6,27 +6,27 @@
 namespace sbump {
 namespace {
 
-absl::StatusOr<Window> RunWindow(Subject& subject, const Arm& arm, const Timing& timing) {
-  SB_RETURN_IF_ERROR(subject.Switch(arm));
-  SB_RETURN_IF_ERROR(subject.WaitUntil(subject.NowNs() + timing.washout_ns));
-  SB_ASSIGN_OR_RETURN(const Mark begin, subject.TakeMark());
-  SB_RETURN_IF_ERROR(subject.WaitUntil(subject.NowNs() + timing.window_ns));
-  SB_ASSIGN_OR_RETURN(const Mark end, subject.TakeMark());
+absl::StatusOr<Window> RunWindow(Specimen& specimen, const Arm& arm, const Timing& timing) {
+  SB_RETURN_IF_ERROR(specimen.Switch(arm));
+  SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.washout_ns));
+  SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
+  SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.window_ns));
+  SB_ASSIGN_OR_RETURN(const Mark end, specimen.TakeMark());
   return WindowBetween(begin, end, arm.delay_ns.size());
 }
 
 }  // namespace
 
-absl::Status RunBlocks(Subject& subject, const std::vector<Arm>& arms, const BlockOrder& order,
+absl::Status RunBlocks(Specimen& specimen, const std::vector<Arm>& arms, const BlockOrder& order,
                        const Timing& timing, const WindowSink& sink) {
   if (arms.empty()) return absl::InvalidArgumentError("an experiment without arms");
   const Arm sham = {.kind = ArmKind::kSham,
                     .delay_ns = std::vector<uint64_t>(arms.front().delay_ns.size())};
   // Where this fails the session is over, and so are its delays.
-  const absl::Cleanup quiet = [&] { subject.Switch(sham).IgnoreError(); };
+  const absl::Cleanup quiet = [&] { specimen.Switch(sham).IgnoreError(); };
   for (uint32_t block = 0; block < order.size(); ++block) {
     for (const uint32_t arm : order[block]) {
-      SB_ASSIGN_OR_RETURN(Window window, RunWindow(subject, arms.at(arm), timing));
+      SB_ASSIGN_OR_RETURN(Window window, RunWindow(specimen, arms.at(arm), timing));
       window.block = block;
       window.arm = arm;
       SB_RETURN_IF_ERROR(sink(window));

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "daemon/experiment/subject.h"
+#include "daemon/experiment/specimen.h"
 
 namespace sbump {
 
@@ -21,7 +21,7 @@ using BlockOrder = std::vector<std::vector<uint32_t>>;
 using WindowSink = std::function<absl::Status(const Window& window)>;
 
 // Afterwards the sham arm (all delays 0) is in force, whatever happened.
-absl::Status RunBlocks(Subject& subject, const std::vector<Arm>& arms, const BlockOrder& order,
+absl::Status RunBlocks(Specimen& specimen, const std::vector<Arm>& arms, const BlockOrder& order,
                        const Timing& timing, const WindowSink& sink);
 
 }  // namespace sbump

@@ -12,12 +12,11 @@ const ProcessMark* Find(const Mark& mark, size_t number) {
 
 uint64_t Less(uint64_t after, uint64_t before) { return after - std::min(after, before); }
 
-// Units a nanosecond.
-double RateOf(const ProcessMark& before, const ProcessMark& after, uint64_t units) {
-  const bool is_timed = before.last_unit_ns != 0 && after.last_unit_ns > before.last_unit_ns;
-  const uint64_t took_ns = is_timed ? after.last_unit_ns - before.last_unit_ns
-                                    : std::max<uint64_t>(Less(after.at_ns, before.at_ns), 1);
-  return static_cast<double>(units) / static_cast<double>(took_ns);
+// From the last unit before the window to the last in it; without those the time in between.
+uint64_t TimeOf(const ProcessMark& before, const ProcessMark& after) {
+  if (before.last_unit_ns != 0 && after.last_unit_ns > before.last_unit_ns)
+    return after.last_unit_ns - before.last_unit_ns;
+  return std::max<uint64_t>(Less(after.at_ns, before.at_ns), 1);
 }
 
 void AddGroups(const ProcessMark& before, const ProcessMark& after, Window& window) {
@@ -40,23 +39,18 @@ uint64_t Earliest(const Mark& mark) {
 Window WindowBetween(const Mark& begin, const Mark& end, size_t groups) {
   Window window = {.begin_ns = Earliest(begin), .end_ns = Earliest(end)};
   window.groups.resize(groups);
-  double rate = 0;
   for (const ProcessMark& after : end) {
     ProcessMark nothing = {.at_ns = window.begin_ns};
     nothing.groups.resize(groups);
     const ProcessMark* before = Find(begin, after.number);
     if (before == nullptr) before = &nothing;
-    const uint64_t units = Less(after.units, before->units);
-    window.units += static_cast<double>(units);
-    rate += RateOf(*before, after, units);
     AddGroups(*before, after, window);
+    if (after.units == 0) continue;  // it does other work than the metric's
+    window.units += static_cast<double>(Less(after.units, before->units));
+    window.work_ns += static_cast<double>(TimeOf(*before, after));
   }
   window.units_in_all = window.units;
-  if (window.units > 0) {
-    window.work_ns = window.units / rate;
-  } else {
-    window.flaw = "no work was done: the metric did not move";
-  }
+  if (window.units == 0) window.flaw = "no work was done: the metric did not move";
   return window;
 }
 

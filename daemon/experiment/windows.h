@@ -1,7 +1,7 @@
 // From two marks to the window between them.
 #pragma once
 
-#include "daemon/experiment/subject.h"
+#include "daemon/experiment/specimen.h"
 
 namespace sbump {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/experiment/fake_subject.h"
+#include "tests/experiment/fake_specimen.h"
 
 namespace sbump {
 namespace {
@@ -14,17 +14,17 @@ const std::vector<Arm> kArms = {{.kind = ArmKind::kSham, .delay_ns = {0, 0}},
                                 {.kind = ArmKind::kDose, .delay_ns = {0, 50'000}}};
 
 // The first group's delays cost all that they inject, the second's nothing.
-FakeSubject OneThatMatters() {
-  return FakeSubject(1'000'000,
-                     {FakeGroup{.hits_per_unit = 2},
-                      FakeGroup{.hits_per_unit = 4, .cost = [](double) { return 0.0; }}});
+FakeSpecimen OneThatMatters() {
+  return FakeSpecimen(1'000'000,
+                      {FakeGroup{.hits_per_unit = 2},
+                       FakeGroup{.hits_per_unit = 4, .cost = [](double) { return 0.0; }}});
 }
 
 TEST(BlockRunTest, EachArmIsRecordedWithWhatItDid) {
-  FakeSubject subject = OneThatMatters();
+  FakeSpecimen specimen = OneThatMatters();
   std::vector<Window> windows;
   const absl::Status status =
-      RunBlocks(subject, kArms, {{0, 1, 2}, {2, 0, 1}}, kTiming, [&](const Window& window) {
+      RunBlocks(specimen, kArms, {{0, 1, 2}, {2, 0, 1}}, kTiming, [&](const Window& window) {
         windows.push_back(window);
         return absl::OkStatus();
       });
@@ -43,37 +43,37 @@ TEST(BlockRunTest, EachArmIsRecordedWithWhatItDid) {
 }
 
 TEST(BlockRunTest, EndsWithoutDelays) {
-  FakeSubject subject = OneThatMatters();
-  ASSERT_TRUE(RunBlocks(subject, kArms, {{0, 1}}, kTiming, [](const Window&) {
+  FakeSpecimen specimen = OneThatMatters();
+  ASSERT_TRUE(RunBlocks(specimen, kArms, {{0, 1}}, kTiming, [](const Window&) {
                 return absl::OkStatus();
               }).ok());
-  EXPECT_EQ(subject.switches().back().delay_ns, (std::vector<uint64_t>{0, 0}));
+  EXPECT_EQ(specimen.switches().back().delay_ns, (std::vector<uint64_t>{0, 0}));
 }
 
 TEST(BlockRunTest, TheSinkMayEndIt) {
-  FakeSubject subject = OneThatMatters();
+  FakeSpecimen specimen = OneThatMatters();
   int windows = 0;
   const absl::Status status =
-      RunBlocks(subject, kArms, {{0, 1, 2}, {2, 0, 1}}, kTiming, [&](const Window&) {
+      RunBlocks(specimen, kArms, {{0, 1, 2}, {2, 0, 1}}, kTiming, [&](const Window&) {
         return ++windows == 2 ? absl::CancelledError("enough") : absl::OkStatus();
       });
   EXPECT_EQ(status.message(), "enough");
   EXPECT_EQ(windows, 2);
-  EXPECT_EQ(subject.switches().back().delay_ns, (std::vector<uint64_t>{0, 0}));
+  EXPECT_EQ(specimen.switches().back().delay_ns, (std::vector<uint64_t>{0, 0}));
 }
 
 TEST(BlockRunTest, ASessionThatEndsEndsIt) {
-  FakeSubject subject = OneThatMatters();
-  subject.ends_at_ns = subject.NowNs() + 300'000'000;
+  FakeSpecimen specimen = OneThatMatters();
+  specimen.ends_at_ns = specimen.NowNs() + 300'000'000;
   int windows = 0;
   const absl::Status status =
-      RunBlocks(subject, kArms, BlockOrder(9, {0, 1, 2}), kTiming, [&](const Window&) {
+      RunBlocks(specimen, kArms, BlockOrder(9, {0, 1, 2}), kTiming, [&](const Window&) {
         ++windows;
         return absl::OkStatus();
       });
   EXPECT_EQ(status.message(), "the session has ended");
   EXPECT_EQ(windows, 2);
-  FakeSubject other = OneThatMatters();
+  FakeSpecimen other = OneThatMatters();
   other.fails_at_switch = 2;
   EXPECT_FALSE(RunBlocks(other, kArms, {{0, 1, 2}}, kTiming, [](const Window&) {
                  return absl::OkStatus();

@@ -33,19 +33,19 @@ TEST(WindowsTest, WhatWasInjectedIsThatOfTheWindow) {
   EXPECT_DOUBLE_EQ(InjectedNsPerUnit(window, 0), 100);
 }
 
-TEST(WindowsTest, RatesOfProcessesAddUp) {
-  // One makes a unit each 100 ns, the other each 300 ns: together one each 75 ns.
+TEST(WindowsTest, OfSeveralProcessesIsWhatAUnitTakesInOneOfThem) {
+  // One makes a unit each 100 ns, the other each 300 ns: 12 units in 1,800 ns of work.
   const Window window = WindowBetween({MarkOf(0, 1'000, 0, 1'000), MarkOf(1, 1'010, 0, 1'000)},
                                       {MarkOf(0, 2'000, 9, 1'900), MarkOf(1, 2'010, 3, 1'900)}, 1);
   EXPECT_EQ(window.units, 12);
-  EXPECT_NEAR(NsPerUnit(window), 75, 1e-9);
+  EXPECT_NEAR(NsPerUnit(window), 150, 1e-9);
 }
 
 TEST(WindowsTest, AProcessThatCameInBetweenCountsFromItsBegin) {
   const Window window = WindowBetween(
       {MarkOf(0, 1'000, 0, 1'000)}, {MarkOf(0, 2'000, 10, 2'000), MarkOf(7, 2'000, 10, 2'000)}, 1);
   EXPECT_EQ(window.units, 20);
-  EXPECT_NEAR(NsPerUnit(window), 50, 1e-9);
+  EXPECT_NEAR(NsPerUnit(window), 100, 1e-9);
 }
 
 TEST(WindowsTest, TheFirstUnitEverHasNoneBeforeIt) {
@@ -57,6 +57,13 @@ TEST(WindowsTest, NoWorkIsAFlaw) {
   const Window window = WindowBetween({MarkOf(0, 1'000, 10, 990)}, {MarkOf(0, 2'000, 10, 990)}, 1);
   EXPECT_EQ(window.flaw, "no work was done: the metric did not move");
   EXPECT_EQ(WindowBetween({}, {}, 1).flaw, window.flaw);
+}
+
+// One that is in the middle of a long unit works, too; one that hands out work only does not.
+TEST(WindowsTest, WhoWorksOnAUnitAllTheTimeCounts) {
+  const Mark begin = {MarkOf(0, 1'000, 5, 1'000), MarkOf(1, 1'000, 5, 900), MarkOf(2, 1'000, 0, 0)};
+  const Mark end = {MarkOf(0, 2'000, 15, 2'000), MarkOf(1, 2'000, 5, 900), MarkOf(2, 2'000, 0, 0)};
+  EXPECT_NEAR(NsPerUnit(WindowBetween(begin, end, 1)), 200, 1e-9);
 }
 
 // A counter that went backwards (another program of the same number) adds nothing.

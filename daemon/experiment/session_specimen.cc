@@ -1,4 +1,4 @@
-#include "daemon/experiment/session_subject.h"
+#include "daemon/experiment/session_specimen.h"
 
 #include <algorithm>
 #include <chrono>
@@ -38,24 +38,24 @@ absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {
 
 }  // namespace
 
-SessionSubject::SessionSubject(std::shared_ptr<Session> session, ExperimentTargets all,
-                               ExperimentTargets bare)
+SessionSpecimen::SessionSpecimen(std::shared_ptr<Session> session, ExperimentTargets all,
+                                 ExperimentTargets bare)
     : session_(std::move(session)), all_(std::move(all)), bare_(std::move(bare)) {}
 
-void SessionSubject::Interrupt(absl::Status why) {
+void SessionSpecimen::Interrupt(absl::Status why) {
   std::lock_guard lock(mutex_);
   if (why_.ok()) why_ = std::move(why);
   interrupted_.notify_all();
 }
 
-absl::Status SessionSubject::Interrupted() const {
+absl::Status SessionSpecimen::Interrupted() const {
   std::lock_guard lock(mutex_);
   return why_;
 }
 
-uint64_t SessionSubject::NowNs() const { return MonotonicNs(); }
+uint64_t SessionSpecimen::NowNs() const { return MonotonicNs(); }
 
-absl::Status SessionSubject::Switch(const Arm& arm) {
+absl::Status SessionSpecimen::Switch(const Arm& arm) {
   const bool bare = arm.kind == ArmKind::kUnprobed;
   auto now = std::make_shared<ArmInForce>(*all_.rules.arm);
   now->delay_ns = arm.delay_ns;
@@ -71,14 +71,14 @@ absl::Status SessionSubject::Switch(const Arm& arm) {
   return absl::OkStatus();
 }
 
-absl::Status SessionSubject::WaitUntil(uint64_t at_ns) {
+absl::Status SessionSpecimen::WaitUntil(uint64_t at_ns) {
   const std::chrono::steady_clock::time_point at{std::chrono::nanoseconds(at_ns)};
   std::unique_lock lock(mutex_);
   interrupted_.wait_until(lock, at, [this] { return !why_.ok(); });
   return why_;
 }
 
-absl::StatusOr<Mark> SessionSubject::TakeMark() {
+absl::StatusOr<Mark> SessionSpecimen::TakeMark() {
   SB_RETURN_IF_ERROR(Interrupted());
   using Taken = std::shared_ptr<const SessionSnapshot>;
   const auto answer = std::make_shared<std::promise<Taken>>();
@@ -92,7 +92,7 @@ absl::StatusOr<Mark> SessionSubject::TakeMark() {
   return mark;
 }
 
-ProcessMark SessionSubject::MarkOf(const Snapshot& process) const {
+ProcessMark SessionSpecimen::MarkOf(const Snapshot& process) const {
   const ExperimentTargets& targets = in_force();
   ProcessMark mark = {.number = process.number, .at_ns = process.monotonic_ns};
   mark.groups.resize(all_.rules.arm->delay_ns.size());

@@ -23,9 +23,9 @@ using Mark = std::vector<ProcessMark>;
 
 // All methods are called on the experiment's thread. An error means that the experiment is over,
 // and says why.
-class Subject {
+class Specimen {
  public:
-  virtual ~Subject() = default;
+  virtual ~Specimen() = default;
 
   virtual uint64_t NowNs() const = 0;  // CLOCK_MONOTONIC
   // In force in all processes when it returns.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/experiment/subject.h"
+#include "daemon/experiment/specimen.h"
 
 namespace sbump {
 
@@ -19,9 +19,9 @@ struct FakeGroup {
   std::function<double(double injected_ns)> cost = [](double injected_ns) { return injected_ns; };
 };
 
-class FakeSubject : public Subject {
+class FakeSpecimen : public Specimen {
  public:
-  FakeSubject(double unit_ns, std::vector<FakeGroup> groups)
+  FakeSpecimen(double unit_ns, std::vector<FakeGroup> groups)
       : unit_ns_(unit_ns), groups_(std::move(groups)), delay_ns_(groups_.size()) {
     process_.groups.resize(groups_.size());
   }

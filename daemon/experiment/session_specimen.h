@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/experiment/subject.h"
+#include "daemon/experiment/specimen.h"
 #include "daemon/session/session.h"
 
 namespace sbump {
@@ -20,10 +20,10 @@ struct ExperimentTargets {
   std::optional<size_t> metric;  // whose calls are the units of work; none: the client samples them
 };
 
-class SessionSubject : public Subject {
+class SessionSpecimen : public Specimen {
  public:
   // `bare`: the metric alone, for arms without probes.
-  SessionSubject(std::shared_ptr<Session> session, ExperimentTargets all, ExperimentTargets bare);
+  SessionSpecimen(std::shared_ptr<Session> session, ExperimentTargets all, ExperimentTargets bare);
 
   // Ends what the experiment waits for; the first reason counts. From any thread.
   void Interrupt(absl::Status why);

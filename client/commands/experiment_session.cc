@@ -1,0 +1,266 @@
+#include "client/commands/experiment_session.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <mutex>
+#include <utility>
+
+#include "client/experiment/experiment_view.h"
+#include "client/interrupt.h"
+#include "client/json_output.h"
+#include "client/output_file.h"
+#include "client/printable.h"
+#include "client/proof_text.h"
+#include "client/session_outcome.h"
+#include "client/update_merger.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/native_pattern.h"
+#include "daemon/match/pattern.h"
+
+namespace sbump {
+namespace {
+
+// ---- Flags ----
+
+absl::Status TakeMetric(const std::string& text, v1::WorkMetric& metric) {
+  constexpr std::string_view kCalls = "calls:", kNative = "native:";
+  if (text.starts_with(kCalls)) {
+    const std::string pattern = text.substr(kCalls.size());
+    SB_RETURN_IF_ERROR(Annotate(ParsePattern(pattern).status(), "--metric calls:"));
+    metric.mutable_calls()->set_pattern(pattern);
+    return absl::OkStatus();
+  }
+  if (text.starts_with(kNative)) {
+    const std::string target = text.substr(kNative.size());
+    SB_RETURN_IF_ERROR(Annotate(ParseNativePattern(target).status(), "--metric native:"));
+    metric.mutable_native()->set_target(target);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--metric \"", text,
+             "\": write calls:PATTERN (each call of that function is a unit of work), or "
+             "native:PATH:SYMBOL"));
+}
+
+// ---- The run ----
+
+// Writes come from the reader's thread and from the one that hears of Ctrl-C.
+class Requests {
+ public:
+  explicit Requests(ExperimentStream* stream) : stream_(stream) {}
+
+  bool Send(const v1::RunRequest& request) {
+    std::lock_guard lock(mutex_);
+    return stream_->Write(request);
+  }
+  void Stop() {
+    v1::RunRequest request;
+    request.mutable_stop();
+    Send(request);
+  }
+  void Approve(bool go) {
+    v1::RunRequest request;
+    request.mutable_approval()->set_go(go);
+    Send(request);
+  }
+
+ private:
+  std::mutex mutex_;
+  ExperimentStream* stream_;
+};
+
+// A line on a terminal's standard error that is written over again and again.
+class ProgressBar {
+ public:
+  void Show(const v1::ExperimentProgress& progress) {
+    if (!IsTerminal(STDERR_FILENO)) return;
+    Write(StrCat("\r", ProgressLine(progress, SizeOf(STDERR_FILENO).columns - 1), "\x1b[K"));
+    is_shown_ = true;
+  }
+  void Erase() {
+    if (std::exchange(is_shown_, false)) Write("\r\x1b[K");
+  }
+
+ private:
+  static void Write(const std::string& text) {
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+  }
+  bool is_shown_ = false;
+};
+
+bool AskOnTerminal() {
+  std::cerr << "Go on? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+class Follower {
+ public:
+  Follower(const CommandContext& context, const ExperimentFlags& flags, Requests* requests,
+           OutputFile* file, OutputFile* kept)
+      : context_(context), flags_(flags), requests_(requests), file_(file), kept_(kept) {}
+
+  void Take(const v1::RunReply& reply) {
+    if (kept_ != nullptr) kept_->Write(JsonLine(reply));
+    switch (reply.what_case()) {
+      case v1::RunReply::kSession:
+        return TakeUpdate(reply.session());
+      case v1::RunReply::kPlan:
+        return TakePlan(reply);
+      case v1::RunReply::kWindow:
+        if (flags_.json) file_->Write(JsonLine(reply));
+        return;
+      case v1::RunReply::kProgress:
+        return bar_.Show(reply.progress());
+      case v1::RunReply::kResult:
+        result_ = reply.result();
+        return;
+      case v1::RunReply::kClock:
+      case v1::RunReply::WHAT_NOT_SET:
+        return;
+    }
+  }
+
+  // `status` of the call.
+  ExitCode Finish(const absl::Status& status) {
+    bar_.Erase();
+    if (result_) Tell(*result_);
+    if (end_ && !ProofIsClean(end_->end().detach_proof()))
+      return Fail(ExitCode::kError, ProofText(end_->end().detach_proof()));
+    if (declined_) return ExitCode::kOk;
+    if (!status.ok()) return Fail(status, Subject::kProcess);
+    if (!result_)
+      return Fail(ExitCode::kError, "the daemon ended the experiment without an answer");
+    if (file_->failed()) return Fail(ExitCode::kError, file_->Trouble());
+    if (kept_ != nullptr && kept_->failed()) return Fail(ExitCode::kError, kept_->Trouble());
+    return result_->invalid().empty() ? ExitCode::kOk : ExitCode::kInvalid;
+  }
+
+ private:
+  void TakeUpdate(const v1::SessionUpdate& piece) {
+    auto update = merger_.Add(piece);
+    if (!update) return;
+    for (const std::string& warning : update->warnings())
+      Say(StrCat("warning: ", Printable(warning)));
+    if (update->has_end()) end_ = std::move(update);
+  }
+
+  void TakePlan(const v1::RunReply& reply) {
+    bar_.Erase();
+    if (flags_.json) file_->Write(JsonLine(reply));
+    const Palette palette = PaletteFor(context_, STDERR_FILENO);
+    const size_t width =
+        IsTerminal(STDERR_FILENO) ? SizeOf(STDERR_FILENO).columns : kUnlimitedWidth;
+    for (const std::string& line : PlanLines(reply.plan(), palette, width))
+      std::cerr << line << "\n";
+    if (flags_.yes) return;
+    declined_ = !AskOnTerminal();
+    requests_->Approve(!declined_);
+  }
+
+  void Tell(const v1::ExperimentResult& result) {
+    if (flags_.json) {
+      file_->Write(JsonLine(result));
+      return;
+    }
+    const Palette palette = PaletteFor(context_, file_->fd());
+    const size_t width = IsTerminal(file_->fd()) ? SizeOf(file_->fd()).columns : kUnlimitedWidth;
+    for (const std::string& line : ResultLines(result, palette, width)) file_->Write(line + "\n");
+  }
+
+  const CommandContext& context_;
+  const ExperimentFlags& flags_;
+  Requests* requests_;
+  OutputFile* file_;
+  OutputFile* kept_;  // null: none
+  ProgressBar bar_;
+  UpdateMerger merger_;
+  std::optional<v1::SessionUpdate> end_;
+  std::optional<v1::ExperimentResult> result_;
+  bool declined_ = false;
+};
+
+}  // namespace
+
+void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags) {
+  app->add_option("--metric", flags->metric,
+                  "what a unit of work is: calls:PATTERN, each call of a Python function, or "
+                  "native:PATH:SYMBOL, of another function")
+      ->type_name("METRIC")
+      ->required();
+  AddDuration(app, "--budget", &flags->budget_ns,
+              "take no longer, and be as exact as that allows (default: what --margin and --mde "
+              "take, at most 10m)");
+  app->add_option("--mde", flags->smallest_effect,
+                  "find effects on throughput of this many percent (default: 3)")
+      ->type_name("PERCENT");
+  app->add_option("--margin", flags->margin,
+                  "a criticality from -MARGIN to MARGIN does not matter (default: 0.05)")
+      ->type_name("MARGIN");
+  app->add_option("--top-share", flags->top_share,
+                  "inject up to this many percent of a unit's time; the more, the sooner an answer "
+                  "(default: 10)")
+      ->type_name("PERCENT");
+  AddDuration(app, "--max-delay", &flags->max_delay_ns,
+              "delay no call for longer (default: 10ms, with --mode sleep 10s)");
+  app->add_option("--seed", flags->seed, "of all that is drawn at random (default: a new one)")
+      ->type_name("N");
+  app->add_flag("--no-controls", flags->no_controls,
+                "do not also delay the metric's own function, of which the answer is known");
+  app->add_flag("--factorial", flags->factorial,
+                "of two groups: also both at once, which tells serial work from parallel branches");
+  app->add_flag("-y,--yes", flags->yes, "do not ask whether the plan is wanted");
+  AddFormat(app, &flags->json);
+  app->add_option("-o,--output", flags->output, "keep all of it in this file (.sbump)")
+      ->type_name("FILE");
+}
+
+absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment) {
+  SB_RETURN_IF_ERROR(TakeMetric(flags.metric, *experiment->mutable_metric()));
+  experiment->set_budget_ns(flags.budget_ns.value_or(0));
+  experiment->set_smallest_effect(flags.smallest_effect / 100);
+  experiment->set_margin(flags.margin);
+  experiment->set_top_share(flags.top_share / 100);
+  experiment->set_max_delay_ns(flags.max_delay_ns.value_or(0));
+  experiment->set_seed(flags.seed);
+  experiment->set_no_controls(flags.no_controls);
+  experiment->set_factorial(flags.factorial);
+  experiment->set_asks_first(!flags.yes);
+  if (!flags.yes && !IsTerminal(STDIN_FILENO)) {
+    return absl::InvalidArgumentError(
+        "the plan is shown before anything is slowed, and there is nobody to ask: give --yes");
+  }
+  return absl::OkStatus();
+}
+
+ExitCode FollowExperiment(const CommandContext& context, const ExperimentFlags& flags,
+                          v1::Experiment experiment) {
+  std::optional<OutputFile> kept;
+  if (!flags.output.empty()) {
+    absl::StatusOr<OutputFile> opened = OutputFile::Open(flags.output);
+    if (!opened.ok()) return Fail(ExitCode::kError, ToStd(opened.status().message()));
+    kept = *std::move(opened);
+  }
+  OutputFile file = OutputFile::StandardOutput();
+  Interrupt interrupt;
+  const auto client = Connect(context);
+  if (!client.ok()) return Fail(client.status(), Subject::kProcess);
+  const auto stream = (*client)->RunExperiment();
+  Requests requests(stream.get());
+  v1::RunRequest begin;
+  *begin.mutable_begin() = std::move(experiment);
+  if (kept) kept->Write(JsonLine(begin));
+  requests.Send(begin);
+  Follower follower(context, flags, &requests, &file, kept ? &*kept : nullptr);
+  // The first time what is known is answered; the second time it ends at once.
+  interrupt.Watch([&](int count) { count == 1 ? requests.Stop() : (*client)->CancelAll(); });
+  v1::RunReply reply;
+  while (stream->Read(&reply)) follower.Take(reply);
+  interrupt.StopWatching();
+  return follower.Finish(stream->Finish());
+}
+
+}  // namespace sbump

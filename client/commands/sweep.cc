@@ -1,0 +1,97 @@
+#include <unistd.h>
+
+#include <iostream>
+#include <mutex>
+
+#include "client/commands/command.h"
+#include "client/commands/experiment_session.h"
+#include "client/commands/process_flags.h"
+#include "client/limits.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+struct SweepFlags {
+  ProcessFlags processes;
+  SelectionFlags selection;
+  std::vector<std::string> groups;  // NAME=PATTERN
+  ExperimentFlags experiment;
+};
+
+constexpr std::string_view kAllTargets = "targets";
+
+// `NAME=PATTERN[,PATTERN...]`; groups of one name are one.
+absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("--group \"", text, "\": write NAME=PATTERN, as in parse=*/parser.py:*"));
+  }
+  const std::string name = text.substr(0, equals);
+  SelectionFlags one;
+  one.targets = {text.substr(equals + 1)};
+  absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);
+  if (!selection.ok()) return Annotate(selection.status(), StrCat("--group ", name));
+  for (v1::TargetGroup& group : *experiment.mutable_groups()) {
+    if (group.name() != name) continue;
+    group.mutable_selection()->MergeFrom(*selection);
+    return absl::OkStatus();
+  }
+  v1::TargetGroup& group = *experiment.add_groups();
+  group.set_name(name);
+  *group.mutable_selection() = *std::move(selection);
+  return absl::OkStatus();
+}
+
+absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
+  if (!flags.selection.HasTargets() && flags.groups.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to slow: name a targets file with --targets, patterns with --target, --native or "
+        "--module, or several groups with --group NAME=PATTERN");
+  }
+  if (flags.selection.HasTargets()) {
+    SB_ASSIGN_OR_RETURN(v1::TargetSelection selection, BuildSelection(flags.selection));
+    v1::TargetGroup& group = *experiment.add_groups();
+    group.set_name(std::string(kAllTargets));
+    *group.mutable_selection() = std::move(selection);
+  }
+  for (const std::string& text : flags.groups) SB_RETURN_IF_ERROR(AddGroup(text, experiment));
+  return absl::OkStatus();
+}
+
+ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
+  flags.selection.longest_delay_ns = flags.processes.Sleeps() ? kLongestSleepNs : kLongestSpinNs;
+  v1::Experiment experiment;
+  if (const absl::Status status = CheckProcessFlags(flags.processes); !status.ok())
+    return Fail(status, Subject::kProcess);
+  if (const absl::Status status = AddGroups(flags, experiment); !status.ok())
+    return Fail(ExitCode::kBadTargets, ToStd(status.message()));
+  if (const absl::Status status = TakeExperimentFlags(flags.experiment, &experiment); !status.ok())
+    return Fail(ExitCode::kBadArguments, ToStd(status.message()));
+  TakeProcesses(flags.processes, experiment.mutable_attach());
+  experiment.mutable_attach()->set_client_name(ClientName());
+  return FollowExperiment(context, flags.experiment, std::move(experiment));
+}
+
+}  // namespace
+
+void AddSweep(CLI::App* root, CommandContext* context) {
+  CLI::App* app = AddCommand(root, "sweep");
+  const auto flags = std::make_shared<SweepFlags>();
+  AddProcessFlags(app, &flags->processes);
+  AddSelectionFlags(app, &flags->selection);
+  AddModuleFlags(app, &flags->selection);
+  AddRepeated(app, "--group", &flags->groups,
+              "further targets with a name and an answer of their own; repeatable, and of one name "
+              "with several patterns")
+      ->type_name("NAME=PATTERN");
+  AddModeFlags(app, &flags->processes);
+  AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,
+              "longest look at the stopped process (default: 100ms)");
+  AddExperimentFlags(app, &flags->experiment);
+  app->callback([context, flags] { context->run = [=] { return RunSweep(*context, *flags); }; });
+}
+
+}  // namespace sbump

@@ -1,0 +1,174 @@
+#include "client/experiment/experiment_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "client/human_units.h"
+#include "client/printable.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+std::string Fixed(double value, int decimals) {
+  char text[64];
+  snprintf(text, sizeof(text), "%.*f", decimals, value);
+  return text;
+}
+
+std::string Percent(double share) { return Fixed(100 * share, share < 0.0995 ? 1 : 0) + "%"; }
+
+// At most what a uint64_t holds.
+std::string HumanNsOf(double ns) {
+  return HumanNs(static_cast<uint64_t>(std::clamp(ns, 0.0, 9e18)));
+}
+
+std::string PhaseText(v1::ExperimentPhase phase) {
+  switch (phase) {
+    case v1::PREFLIGHT:
+      return "looking for work";
+    case v1::PILOT:
+      return "pilot";
+    case v1::CONFIRMATION:
+      return "confirmation";
+    default:
+      return "experiment";
+  }
+}
+
+Tone ToneOf(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::MATTERS:
+      return Tone::kGood;
+    case v1::INVALID:
+      return Tone::kBad;
+    case v1::UNDECIDED:
+      return Tone::kWarn;
+    default:
+      return Tone::kPlain;
+  }
+}
+
+// "12us, 25us, 50us".
+std::string DelaysOf(const v1::ExperimentPlan& plan, int group) {
+  std::vector<uint64_t> delays;
+  for (const v1::Arm& arm : plan.arms()) {
+    if (group < arm.delay_ns_size() && arm.delay_ns(group) != 0)
+      delays.push_back(arm.delay_ns(group));
+  }
+  std::ranges::sort(delays);
+  delays.erase(std::unique(delays.begin(), delays.end()), delays.end());
+  std::string text;
+  for (const uint64_t delay_ns : delays)
+    text += StrCat(text.empty() ? "" : ", ", HumanNs(delay_ns));
+  return text;
+}
+
+void Append(const std::vector<std::string>& lines, std::vector<std::string>& to) {
+  to.insert(to.end(), lines.begin(), lines.end());
+}
+
+void AddWarnings(const google::protobuf::RepeatedPtrField<std::string>& warnings,
+                 const std::string& about, std::vector<std::string>& lines) {
+  for (const std::string& warning : warnings)
+    lines.push_back(StrCat("warning: ", about, Printable(warning)));
+}
+
+std::string IntervalText(const v1::GroupResult& result) {
+  if (!result.has_ci_low()) return "-";
+  return StrCat("[", Fixed(result.ci_low(), 2), ", ", Fixed(result.ci_high(), 2), "]");
+}
+
+void AddResult(const v1::GroupResult& result, TextTable& table) {
+  table.AddRow({{Printable(result.name())},
+                {VerdictText(result.verdict()), ToneOf(result.verdict())},
+                {Fixed(result.criticality(), 2)},
+                {IntervalText(result)},
+                {Fixed(result.p_adjusted(), 4)},
+                {Fixed(result.hits_per_unit(), 2)},
+                {HumanNsOf(result.injected_ns_per_unit())},
+                {StrCat(Fixed(result.most_gain_per_ns(), 2), "x")}});
+}
+
+}  // namespace
+
+std::string VerdictText(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::MATTERS:
+      return "MATTERS";
+    case v1::DOES_NOT_MATTER:
+      return "does not matter";
+    case v1::UNDECIDED:
+      return "undecided";
+    case v1::INVALID:
+      return "INVALID";
+    default:
+      return "?";
+  }
+}
+
+std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette& palette,
+                                   size_t width) {
+  std::vector<std::string> lines = {
+      StrCat("plan: ", HumanNs(plan.duration_ns()), " (", plan.blocks(), " blocks of ",
+             plan.arms_size(), " arms in random order, windows of ", HumanNs(plan.window_ns()),
+             ", ", HumanNs(plan.washout_ns()), " left out after each change; seed ", plan.seed(),
+             ")"),
+      StrCat("a unit of work takes ", HumanNsOf(plan.unit_ns()), ", and varies by ",
+             Percent(plan.variation()), " from window to window"),
+      StrCat("expected slowdown meanwhile, if all of it matters: ", Percent(plan.mean_slowdown()),
+             " on average, ", Percent(plan.peak_slowdown()), " at most")};
+  TextTable table({{"GROUP", false, Clip::kTail}, {"CALLS/UNIT", true}, {"DELAYS"}});
+  for (int i = 0; i < plan.groups_size(); ++i) {
+    const v1::ExperimentPlan::Group& group = plan.groups(i);
+    const std::string what =
+        group.left_out().empty() ? DelaysOf(plan, i) : "not tested: " + Printable(group.left_out());
+    table.AddRow({{Printable(group.name())}, {Fixed(group.hits_per_unit(), 2)}, {what}});
+  }
+  Append(table.Lines(palette, width), lines);
+  AddWarnings(plan.warnings(), "", lines);
+  return lines;
+}
+
+std::string ProgressLine(const v1::ExperimentProgress& progress, size_t width) {
+  std::string line = PhaseText(progress.phase());
+  if (progress.windows_in_all() == 0) return ClipTo(line, width, Clip::kTail);
+  constexpr size_t kBar = 30;
+  const size_t done =
+      std::min<size_t>(kBar, kBar * uint64_t{progress.windows_done()} / progress.windows_in_all());
+  line += StrCat(" [", std::string(done, '#'), std::string(kBar - done, '.'), "] ",
+                 progress.windows_done(), "/", progress.windows_in_all());
+  if (progress.remaining_ns() != 0) line += StrCat(", ", HumanNs(progress.remaining_ns()), " left");
+  return ClipTo(line, width, Clip::kTail);
+}
+
+std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const Palette& palette,
+                                     size_t width) {
+  std::vector<std::string> lines;
+  if (!result.invalid().empty()) lines.push_back(StrCat("INVALID: ", Printable(result.invalid())));
+  if (result.partial()) lines.push_back("it ended early: what follows is of the blocks until then");
+  TextTable table({{"GROUP", false, Clip::kTail},
+                   {"VERDICT"},
+                   {"CRITICALITY", true},
+                   {"95% INTERVAL", true},
+                   {"P", true},
+                   {"CALLS/UNIT", true},
+                   {"INJECTED/UNIT", true},
+                   {"GAIN AT MOST", true}});
+  for (const v1::GroupResult& group : result.results()) AddResult(group, table);
+  Append(table.Lines(palette, width), lines);
+  for (const v1::GroupResult& group : result.results()) {
+    if (!group.why().empty())
+      lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
+    AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
+  }
+  if (result.has_intrusion())
+    lines.push_back(
+        StrCat("the probes themselves cost ", Percent(result.intrusion()), " of a unit's time"));
+  AddWarnings(result.warnings(), "", lines);
+  return lines;
+}
+
+}  // namespace sbump

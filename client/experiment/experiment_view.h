@@ -1,0 +1,27 @@
+// Plans, progress and answers of experiments as text for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/terminal.h"
+#include "client/text_table.h"
+#include "proto/sbump/v1/experiments.pb.h"
+
+namespace sbump {
+
+// "MATTERS", "does not matter", "undecided", "INVALID".
+std::string VerdictText(v1::Verdict verdict);
+
+// What will be done, how long it takes and what it costs; each a line.
+std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette& palette,
+                                   size_t width);
+
+// One line: a bar where the number of windows is known, and the time that remains.
+std::string ProgressLine(const v1::ExperimentProgress& progress, size_t width);
+
+std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const Palette& palette,
+                                     size_t width);
+
+}  // namespace sbump

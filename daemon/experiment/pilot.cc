@@ -1,0 +1,149 @@
+#include "daemon/experiment/pilot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/settle.h"
+#include "daemon/experiment/block_run.h"
+#include "daemon/experiment/windows.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kLookNs = kSecondNs / 10;
+// Longer than most programs are idle for; for one that works once a minute windows of hours would
+// be needed.
+constexpr uint64_t kPatienceNs = 15 * kSecondNs;
+constexpr double kUnitsToSee = 5;
+
+constexpr double kUnitsOfWindow = 20;
+constexpr double kShortestWindowNs = 50e6;
+constexpr double kLongestWindowNs = 10e9;
+constexpr size_t kFewestWindows = 24, kMostWindows = 60;
+constexpr double kPilotNs = 5e9, kShareOfBudget = 0.1;
+
+constexpr size_t kStepSamples = 24;
+
+Arm Sham(size_t groups) {
+  return {.kind = ArmKind::kSham, .delay_ns = std::vector<uint64_t>(groups)};
+}
+
+// The first units: how long one takes, about.
+absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
+  SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
+  const uint64_t begin_ns = specimen.NowNs();
+  Window seen;
+  while (specimen.NowNs() < begin_ns + kPatienceNs) {
+    SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
+    SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
+    seen = WindowBetween(begin, now, groups);
+    if (seen.units >= kUnitsToSee) return NsPerUnit(seen);
+  }
+  const int seconds = kPatienceNs / kSecondNs;
+  if (seen.units == 0) {
+    return absl::FailedPreconditionError(
+        StrCat("the metric does not move: no unit of work was begun for ", seconds,
+               " s; is the process working, and is the metric's function the right one?"));
+  }
+  return absl::FailedPreconditionError(
+      StrCat("only ", seen.units, " units of work in ", seconds,
+             " s: an experiment would take hours; use a metric that moves more often"));
+}
+
+std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t groups) {
+  double units = 0;
+  std::vector<double> hits(groups);
+  for (const Window& window : windows) {
+    units += window.units_in_all;
+    for (size_t group = 0; group < groups; ++group)
+      hits[group] += static_cast<double>(window.groups[group].hits);
+  }
+  for (double& of_group : hits) of_group /= units;
+  return hits;
+}
+
+// The group whose delays are sure to be felt: the metric's own function, or the most often called.
+std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Pilot& pilot) {
+  std::optional<size_t> most;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (pilot.hits_per_unit[i] == 0) continue;
+    if (groups[i].role == GroupRole::kPositiveControl) return i;
+    if (!most || pilot.hits_per_unit[i] > pilot.hits_per_unit[*most]) most = i;
+  }
+  return most;
+}
+
+// After a step by a delay: when is the pace steady?
+absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
+                                       const ExperimentWishes& wishes, const Pilot& pilot) {
+  const size_t groups = pilot.hits_per_unit.size();
+  Arm step = Sham(groups);
+  step.kind = ArmKind::kDose;
+  const double delay_ns = wishes.top_share * pilot.unit_ns / pilot.hits_per_unit[group];
+  step.delay_ns[group] =
+      static_cast<uint64_t>(std::min(delay_ns, static_cast<double>(wishes.most_delay_ns)));
+  SB_RETURN_IF_ERROR(specimen.Switch(step));
+  const uint64_t begin_ns = specimen.NowNs();
+  const uint64_t each_ns = pilot.window_ns / 2;
+  std::vector<StepSample> samples;
+  SB_ASSIGN_OR_RETURN(Mark last, specimen.TakeMark());
+  for (size_t i = 1; i <= kStepSamples; ++i) {
+    SB_RETURN_IF_ERROR(specimen.WaitUntil(begin_ns + i * each_ns));
+    SB_ASSIGN_OR_RETURN(Mark now, specimen.TakeMark());
+    const Window window = WindowBetween(last, now, groups);
+    if (window.flaw.empty()) {
+      samples.push_back(
+          {.since_ns = static_cast<double>(window.begin_ns - std::min(window.begin_ns, begin_ns)),
+           .y_ns = NsPerUnit(window)});
+    }
+    last = std::move(now);
+  }
+  SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups)));
+  return SettleNs(samples).value_or(-1);
+}
+
+size_t WindowsOf(const ExperimentWishes& wishes, double window_ns) {
+  const double time_ns =
+      wishes.budget_ns == 0
+          ? kPilotNs
+          : std::min(kPilotNs, kShareOfBudget * static_cast<double>(wishes.budget_ns));
+  return std::clamp(static_cast<size_t>(time_ns / window_ns), kFewestWindows, kMostWindows);
+}
+
+}  // namespace
+
+absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& groups,
+                               const ExperimentWishes& wishes, const PilotSink& sink) {
+  Pilot pilot;
+  SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
+  SB_ASSIGN_OR_RETURN(const double unit_ns, AwaitWork(specimen, groups.size()));
+  const double window_ns =
+      std::clamp(kUnitsOfWindow * unit_ns, kShortestWindowNs, kLongestWindowNs);
+  pilot.window_ns = static_cast<uint64_t>(window_ns);
+  const size_t count = WindowsOf(wishes, window_ns);
+  std::vector<Window> windows;
+  SB_RETURN_IF_ERROR(RunBlocks(specimen, {Sham(groups.size())}, BlockOrder(count, {0}),
+                               {.window_ns = pilot.window_ns}, [&](const Window& window) {
+                                 windows.push_back(window);
+                                 sink(window, count);
+                                 return absl::OkStatus();
+                               }));
+  std::vector<double> y_ns;
+  std::erase_if(windows, [](const Window& window) { return !window.flaw.empty(); });
+  for (const Window& window : windows) y_ns.push_back(NsPerUnit(window));
+  if (windows.empty()) {
+    return absl::FailedPreconditionError("the metric has stopped: no unit of work in the pilot");
+  }
+  pilot.noise = NoiseOf(y_ns);
+  pilot.unit_ns = pilot.noise.mean_ns;
+  pilot.hits_per_unit = HitsPerUnit(windows, groups.size());
+  if (const auto group = GroupOfStep(groups, pilot)) {
+    SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, *group, wishes, pilot));
+  }
+  return pilot;
+}
+
+}  // namespace sbump

@@ -1,0 +1,31 @@
+// What has to be known before an experiment can be planned: whether there is work and calls, how
+// much the work's pace varies by itself, and how soon it settles after a change.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "daemon/estimate/noise.h"
+#include "daemon/estimate/recording.h"
+#include "daemon/experiment/specimen.h"
+#include "daemon/experiment/wishes.h"
+
+namespace sbump {
+
+struct Pilot {
+  double unit_ns = 0;
+  uint64_t window_ns = 0;  // of the windows that `noise` is of
+  Noise noise;
+  std::vector<double> hits_per_unit;  // of each group; 0: never called
+  double settle_ns = -1;              // below 0: not seen
+};
+
+// Called with each window without delays, and how many there will be.
+using PilotSink = std::function<void(const Window& window, size_t windows_in_all)>;
+
+// kFailedPrecondition where the metric does not move, or moves too seldom.
+absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& groups,
+                               const ExperimentWishes& wishes, const PilotSink& sink);
+
+}  // namespace sbump

@@ -1,0 +1,27 @@
+// What is wanted of an experiment, checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sbump {
+
+struct ExperimentWishes {
+  uint64_t budget_ns = 0;         // from attach to answer; 0: what the precision takes
+  double smallest_effect = 0.03;  // on throughput, as a share
+  double margin = 0.05;           // of criticality, on both sides: what is within does not matter
+  double top_share = 0.1;         // that the largest dose injects, of the time per unit
+  uint64_t most_delay_ns = 0;     // at one hit
+  uint64_t seed = 0;
+  bool asks_first = false;
+  double lowest_throughput = 0.3;  // of the undelayed one; below, the experiment ends
+  bool controls = true;
+  uint32_t bare_every = 4;  // blocks
+  bool factorial = false;
+  // 0: planned from the pilot.
+  uint64_t window_ns = 0;
+  uint64_t washout_ns = 0;
+  uint32_t blocks = 0;
+};
+
+}  // namespace sbump

@@ -1,0 +1,176 @@
+#include "daemon/rpc/experiment_job.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "daemon/rpc/experiment_to_proto.h"
+
+namespace sbump {
+
+ExperimentJob::ExperimentJob(SessionTable& table, Gate& gate, ControlThread& control, Caller caller,
+                             std::shared_ptr<ExperimentCall> call)
+    : table_(table),
+      gate_(gate),
+      control_(control),
+      caller_(std::move(caller)),
+      call_(std::move(call)) {}
+
+// Where the control thread has ended before the experiment's, that one may be the last to know of
+// this.
+ExperimentJob::~ExperimentJob() {
+  if (!thread_.joinable()) return;
+  if (thread_.get_id() == std::this_thread::get_id())
+    thread_.detach();
+  else
+    thread_.join();
+}
+
+// ---- The client ----
+
+void ExperimentJob::Take(v1::RunRequest request) {
+  switch (request.what_case()) {
+    case v1::RunRequest::kBegin:
+      if (const absl::Status begun = Begin(request.begin()); !begun.ok()) call_->PostEnd(begun);
+      return;
+    case v1::RunRequest::kApproval:
+      return Approve(request.approval().go());
+    case v1::RunRequest::kStop:
+      Interrupt(absl::CancelledError("stopped by its client"));
+      // Nothing runs yet that would end the session.
+      if (!thread_.joinable() && session_ != nullptr) session_->Stop("stopped by its client");
+      return;
+    case v1::RunRequest::kSamples:
+    case v1::RunRequest::kClock:
+    case v1::RunRequest::WHAT_NOT_SET:
+      return;
+  }
+}
+
+absl::Status ExperimentJob::Begin(const v1::Experiment& message) {
+  if (request_) return absl::OkStatus();  // the first one counts
+  SB_ASSIGN_OR_RETURN(request_, ToExperiment(message));
+  AttachSpec spec = request_->spec;
+  if (!caller_.IsLocal() || caller_.uid != 0) spec.client_name = ToString(caller_);
+  spec.trap_costs = table_.environment().calibration->costs();
+  SB_ASSIGN_OR_RETURN(const std::shared_ptr<Admission> admission, gate_.Admit(caller_, spec));
+  const auto self = shared_from_this();
+  const auto on_snapshot = [self, admission](std::shared_ptr<const SessionSnapshot> snapshot) {
+    admission->OnSnapshot(snapshot);
+    self->OnSnapshot(snapshot);
+  };
+  const auto on_end = [self, admission](const absl::Status& status) {
+    admission->Ended(status);
+    self->Interrupt(absl::AbortedError("the session has ended"));
+    self->control_.Post([self, status] { self->SessionEnded(status); });
+  };
+  SB_ASSIGN_OR_RETURN(session_, table_.Begin(std::move(spec), on_snapshot, on_end));
+  admission->Began(session_);
+  return absl::OkStatus();
+}
+
+void ExperimentJob::Approve(bool go) {
+  std::lock_guard lock(mutex_);
+  approval_ = go;
+  changed_.notify_all();
+}
+
+void ExperimentJob::Interrupt(const absl::Status& why) {
+  std::lock_guard lock(mutex_);
+  if (interrupted_.ok()) interrupted_ = why;
+  if (specimen_ != nullptr) specimen_->Interrupt(interrupted_);
+  changed_.notify_all();
+}
+
+absl::Status ExperimentJob::Interrupted() const {
+  std::lock_guard lock(mutex_);
+  return interrupted_;
+}
+
+void ExperimentJob::ClientGone() {
+  Interrupt(absl::CancelledError("client gone"));
+  if (session_ != nullptr) session_->Stop("client gone");
+}
+
+// ---- The session ----
+
+// Its beginning, and its end with the proof. In between windows say more.
+void ExperimentJob::OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot) {
+  const bool is_end = snapshot->end != nullptr;
+  if (is_end && snapshot->end->failed) return;  // the call ends with the error
+  if (was_active_ && !is_end) return;
+  Tell(*snapshot);
+  if (was_active_ || snapshot->state != SessionState::kActive) return;
+  was_active_ = true;
+  control_.Post([self = shared_from_this()] { self->OnActive(); });
+}
+
+void ExperimentJob::Tell(const SessionSnapshot& snapshot) {
+  for (v1::SessionUpdate& update : ToUpdates(snapshot, seen_)) {
+    v1::RunReply reply;
+    *reply.mutable_session() = std::move(update);
+    call_->PostReply(std::move(reply));
+  }
+}
+
+void ExperimentJob::OnActive() {
+  const auto specimen = std::make_shared<SessionSpecimen>(session_, request_->all, request_->bare);
+  {
+    std::lock_guard lock(mutex_);
+    if (!interrupted_.ok()) return;
+    specimen_ = specimen;
+  }
+  thread_ = std::thread([self = shared_from_this(), specimen] {
+    pthread_setname_np(pthread_self(), "experiment");
+    const absl::Status status =
+        RunExperiment(*specimen, self->request_->groups, self->request_->wishes, *self);
+    self->control_.Post([self, status] { self->RunEnded(status); });
+  });
+}
+
+void ExperimentJob::RunEnded(const absl::Status& status) {
+  run_status_ = status;
+  thread_.join();
+  if (is_over_) return call_->PostEnd(status);
+  session_->Stop("experiment over");
+}
+
+void ExperimentJob::SessionEnded(const absl::Status& status) {
+  is_over_ = true;
+  if (thread_.joinable()) return;  // RunEnded() ends the call
+  if (run_status_) return call_->PostEnd(*run_status_);
+  call_->PostEnd(status.ok() ? Interrupted() : status);
+}
+
+// ---- The experiment ----
+
+void ExperimentJob::OnProgress(const ExperimentProgress& progress) {
+  v1::RunReply reply;
+  *reply.mutable_progress() = ToProto(progress);
+  call_->PostReply(std::move(reply));
+}
+
+void ExperimentJob::OnWindow(ExperimentPhase phase, const Window& window) {
+  v1::RunReply reply;
+  *reply.mutable_window() = ToProto(phase, window);
+  call_->PostReply(std::move(reply));
+}
+
+absl::StatusOr<bool> ExperimentJob::OnPlan(const ExperimentPlan& plan) {
+  v1::RunReply reply;
+  *reply.mutable_plan() = ToProto(plan);
+  call_->PostReply(std::move(reply));
+  if (!request_->wishes.asks_first) return true;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return approval_.has_value() || !interrupted_.ok(); });
+  if (!approval_) return interrupted_;
+  return *approval_;
+}
+
+void ExperimentJob::OnAnswer(const ExperimentAnswer& answer) {
+  v1::RunReply reply;
+  *reply.mutable_result() = ToProto(answer);
+  call_->PostReply(std::move(reply));
+}
+
+}  // namespace sbump

@@ -1,0 +1,246 @@
+#include "daemon/rpc/to_experiment.h"
+
+#include <random>
+#include <set>
+#include <utility>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/rpc/to_spec.h"
+#include "daemon/rpc/wire_text.h"
+
+namespace sbump {
+namespace {
+
+constexpr uint64_t kLongestExperimentNs = 24 * 3'600'000'000'000ull;
+constexpr size_t kLongestName = 200;
+constexpr uint32_t kMostBlocksAsked = 2'000;
+
+absl::Status CheckShare(std::string_view field, double value, double lowest, double highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(field, " is ", value, "; it must be from ", lowest, " to ", highest));
+}
+
+absl::Status CheckTime(std::string_view field, uint64_t value_ns, uint64_t highest_ns) {
+  if (value_ns <= highest_ns) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(field, " is ", value_ns, "; the most is ", highest_ns));
+}
+
+double OrDefault(double value, double fallback) { return value == 0 ? fallback : value; }
+
+// All groups' targets in one selection, and which group each of them is of.
+struct Combined {
+  v1::TargetSelection selection;
+  std::vector<uint32_t> patterns, natives, modules;
+
+  std::vector<uint32_t> GroupOf() const {
+    std::vector<uint32_t> all = patterns;
+    all.insert(all.end(), natives.begin(), natives.end());
+    all.insert(all.end(), modules.begin(), modules.end());
+    return all;
+  }
+};
+
+// The first pattern that takes a function owns it: the metric's own come before all groups.
+void AddMetric(const v1::WorkMetric& metric, uint32_t group, Combined& combined) {
+  if (metric.has_calls()) {
+    combined.selection.add_patterns()->set_pattern(metric.calls().pattern());
+    combined.patterns.push_back(group);
+  } else if (metric.has_native()) {
+    combined.selection.add_native()->set_target(metric.native().target());
+    combined.natives.push_back(group);
+  }
+}
+
+absl::Status TakeTree(const v1::TargetSelection& from, v1::TargetSelection& to) {
+  v1::TargetSelection tree = from;
+  tree.clear_patterns();
+  tree.clear_native();
+  tree.clear_modules();
+  tree.clear_exclude();
+  tree.clear_module_exclude();
+  tree.clear_paths_only();
+  if (from.modules().empty()) return absl::OkStatus();
+  if (!to.modules().empty()) {
+    v1::TargetSelection known = to;
+    known.clear_patterns();
+    known.clear_native();
+    known.clear_modules();
+    known.clear_exclude();
+    known.clear_module_exclude();
+    known.clear_paths_only();
+    if (known.SerializeAsString() != tree.SerializeAsString()) {
+      return absl::InvalidArgumentError(
+          "groups of modules are of one tree: the same module_root, module_prefix and callables");
+    }
+  }
+  to.MergeFrom(tree);
+  return absl::OkStatus();
+}
+
+template <typename Targets>
+void AddTargets(const Targets& from, uint32_t group, Targets& to, std::vector<uint32_t>& groups) {
+  to.MergeFrom(from);
+  groups.insert(groups.end(), static_cast<size_t>(from.size()), group);
+}
+
+absl::Status AddGroup(const v1::TargetSelection& from, uint32_t group, Combined& combined) {
+  v1::TargetSelection& to = combined.selection;
+  if (from.patterns().empty() && from.native().empty() && from.modules().empty())
+    return absl::InvalidArgumentError("it has no targets");
+  SB_RETURN_IF_ERROR(TakeTree(from, to));
+  AddTargets(from.patterns(), group, *to.mutable_patterns(), combined.patterns);
+  AddTargets(from.native(), group, *to.mutable_native(), combined.natives);
+  AddTargets(from.modules(), group, *to.mutable_modules(), combined.modules);
+  to.mutable_exclude()->MergeFrom(from.exclude());
+  to.mutable_module_exclude()->MergeFrom(from.module_exclude());
+  to.set_paths_only(to.paths_only() || from.paths_only());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Group>& groups) {
+  if (request.groups().empty() || request.groups_size() > kMostGroups) {
+    return absl::InvalidArgumentError(
+        StrCat("groups: ", request.groups_size(), "; it must be from 1 to ", kMostGroups));
+  }
+  Combined combined;
+  std::set<std::string> names;
+  const auto metric_group = static_cast<uint32_t>(request.groups_size());
+  AddMetric(request.metric(), metric_group, combined);
+  for (const v1::TargetGroup& group : request.groups()) {
+    const std::string name = Utf8(group.name().substr(0, kLongestName));
+    const std::string where = StrCat("group \"", name, "\"");
+    if (name.empty()) return absl::InvalidArgumentError("a group has no name");
+    if (!names.insert(name).second)
+      return absl::InvalidArgumentError(StrCat(where, ": two groups have this name"));
+    const absl::Status added =
+        AddGroup(group.selection(), static_cast<uint32_t>(groups.size()), combined);
+    if (!added.ok()) return Annotate(added, where);
+    groups.push_back({.name = name});
+  }
+  if (!request.metric().has_sampled())
+    groups.push_back({.name = "the metric's own function", .role = GroupRole::kPositiveControl});
+  return combined;
+}
+
+// The same lists, with each target's group.
+TargetRules Labelled(const TargetRules& rules, const Combined& combined) {
+  std::vector<Pattern> patterns = rules.targets->patterns();
+  for (size_t i = 0; i < patterns.size(); ++i) patterns[i].group = combined.patterns[i];
+  NativeList natives = *rules.natives;
+  for (size_t i = 0; i < natives.size(); ++i) natives[i].overrides.group = combined.natives[i];
+  ModuleList modules = *rules.modules;
+  for (size_t i = 0; i < modules.targets.size(); ++i)
+    modules.targets[i].overrides.group = combined.modules[i];
+  TargetRules labelled = rules;
+  labelled.targets = std::make_shared<const TargetList>(
+      std::move(patterns), rules.targets->excludes(), rules.targets->paths_only());
+  labelled.natives = std::make_shared<const NativeList>(std::move(natives));
+  labelled.modules = std::make_shared<const ModuleList>(std::move(modules));
+  return labelled;
+}
+
+// The metric's patterns alone: they are the first of their lists.
+ExperimentTargets Bare(const ExperimentTargets& all, const v1::WorkMetric& metric) {
+  std::vector<Pattern> patterns;
+  NativeList natives;
+  if (metric.has_calls()) patterns.push_back(all.rules.targets->patterns().front());
+  if (metric.has_native()) natives.push_back(all.rules.natives->front());
+  ExperimentTargets bare = {.rules = all.rules};
+  bare.rules.targets = std::make_shared<const TargetList>(
+      std::move(patterns), all.rules.targets->excludes(), all.rules.targets->paths_only());
+  bare.rules.natives = std::make_shared<const NativeList>(std::move(natives));
+  bare.rules.modules = std::make_shared<const ModuleList>();
+  if (all.metric) {
+    bare.metric = 0;
+    bare.group_of = {all.group_of[*all.metric]};
+  }
+  return bare;
+}
+
+absl::Status TakeMetric(const v1::WorkMetric& metric, const Combined& combined,
+                        ExperimentRequest& experiment) {
+  switch (metric.source_case()) {
+    case v1::WorkMetric::kCalls:
+      experiment.metric = StrCat("calls:", metric.calls().pattern());
+      experiment.all.metric = 0;
+      return absl::OkStatus();
+    case v1::WorkMetric::kNative:
+      experiment.metric = StrCat("native:", metric.native().target());
+      experiment.all.metric = combined.patterns.size();
+      return absl::OkStatus();
+    case v1::WorkMetric::kSampled:
+      experiment.metric = Utf8(metric.sampled().text().substr(0, 4096));
+      return absl::OkStatus();
+    case v1::WorkMetric::SOURCE_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "no metric: give what a unit of work is, as calls, native or sampled");
+}
+
+absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, ExperimentWishes& wishes) {
+  wishes.smallest_effect = OrDefault(request.smallest_effect(), wishes.smallest_effect);
+  wishes.margin = OrDefault(request.margin(), wishes.margin);
+  wishes.top_share = OrDefault(request.top_share(), wishes.top_share);
+  wishes.lowest_throughput = OrDefault(request.lowest_throughput(), wishes.lowest_throughput);
+  SB_RETURN_IF_ERROR(CheckShare("smallest_effect", wishes.smallest_effect, 0.001, 1));
+  SB_RETURN_IF_ERROR(CheckShare("margin", wishes.margin, 0.001, 10));
+  SB_RETURN_IF_ERROR(CheckShare("top_share", wishes.top_share, 0.001, 1));
+  SB_RETURN_IF_ERROR(CheckShare("lowest_throughput", wishes.lowest_throughput, 0.01, 1));
+  SB_RETURN_IF_ERROR(CheckTime("budget_ns", request.budget_ns(), kLongestExperimentNs));
+  SB_RETURN_IF_ERROR(CheckTime("window_ns", request.window_ns(), 3'600'000'000'000));
+  SB_RETURN_IF_ERROR(CheckTime("washout_ns", request.washout_ns(), 3'600'000'000'000));
+  SB_RETURN_IF_ERROR(CheckTime("max_delay_ns", request.max_delay_ns(), LongestDelayNs(mode)));
+  SB_RETURN_IF_ERROR(CheckTime("blocks", request.blocks(), kMostBlocksAsked));
+  wishes.budget_ns = request.budget_ns();
+  wishes.most_delay_ns =
+      request.max_delay_ns() == 0 ? LongestDelayNs(mode) : request.max_delay_ns();
+  wishes.seed = request.seed() == 0 ? std::random_device{}() + 1ull : request.seed();
+  wishes.asks_first = request.asks_first();
+  wishes.controls = !request.no_controls();
+  wishes.bare_every = request.bare_every() == 0 ? wishes.bare_every : request.bare_every();
+  wishes.factorial = request.factorial();
+  wishes.window_ns = request.window_ns();
+  wishes.washout_ns = request.washout_ns();
+  wishes.blocks = request.blocks();
+  if (wishes.factorial && request.groups_size() != 2)
+    return absl::InvalidArgumentError("factorial: it takes exactly two groups");
+  return absl::OkStatus();
+}
+
+v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelection& selection) {
+  v1::AttachRequest attach = request.attach();
+  *attach.mutable_selection() = selection;
+  attach.clear_delay_ns();
+  attach.clear_start_ns();
+  attach.clear_duration_ns();
+  attach.clear_spans();
+  attach.clear_keep();
+  if (attach.ttl_ns() == 0) {
+    const uint64_t longest_ns = request.budget_ns() == 0 ? kDefaultTtlNs : request.budget_ns();
+    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000);
+  }
+  return attach;
+}
+
+}  // namespace
+
+absl::StatusOr<ExperimentRequest> ToExperiment(const v1::Experiment& request) {
+  ExperimentRequest experiment;
+  SB_ASSIGN_OR_RETURN(const Combined combined, Combine(request, experiment.groups));
+  SB_RETURN_IF_ERROR(TakeMetric(request.metric(), combined, experiment));
+  SB_ASSIGN_OR_RETURN(experiment.spec, ToSpec(AttachOf(request, combined.selection)));
+  SB_RETURN_IF_ERROR(TakeWishes(request, experiment.spec.mode, experiment.wishes));
+  TargetRules rules = Labelled(experiment.spec.rules, combined);
+  rules.arm = std::make_shared<const ArmInForce>(
+      ArmInForce{.delay_ns = std::vector<uint64_t>(experiment.groups.size()),
+                 .most_ns = experiment.wishes.most_delay_ns});
+  experiment.spec.rules = rules;
+  experiment.all.rules = std::move(rules);
+  experiment.all.group_of = combined.GroupOf();
+  experiment.bare = Bare(experiment.all, request.metric());
+  return experiment;
+}
+
+}  // namespace sbump

@@ -1,0 +1,97 @@
+"""sbumpctl sweep: experiments on services whose truth is known."""
+import json
+import pathlib
+
+from harness.case import Case, each_interpreter, each_mechanism, main
+
+METRIC = ("--metric", "calls:*/service.py:step")
+
+
+class SweepTest(Case):
+    def start_service(self, python):
+        target = self.start_target(python, "service.py")
+        target.ask("start")
+        return target
+
+    def sweep(self, target, *arguments, seconds=120):
+        return self.daemon.ctl("sweep", "--pid", target.pid, *METRIC, "--yes", "--format", "json", *arguments,
+                               seconds=seconds)
+
+    def results_of(self, answer):
+        self.assertEqual(answer.code, 0, answer)
+        last = json.loads(answer.out.splitlines()[-1])
+        return {result["name"]: result for result in last["results"]}
+
+    def assert_unharmed(self, target):
+        before = target.ask("units")
+        target.ask("idle", 1)
+        self.assertGreaterEqual(target.ask("units"), before)
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
+
+    @each_interpreter
+    def test_what_matters_and_what_does_not(self, python):
+        target = self.start_service(python)
+        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+                            "--budget", "20s", "--top-share", "20", "--margin", "0.2")
+        results = self.results_of(answer)
+        critical, hidden = results["critical"], results["hidden"]
+        self.assertEqual(critical["verdict"], "MATTERS", answer)
+        self.assertTrue(0.7 < critical["criticality"] < 1.3, critical)
+        self.assertTrue(critical["ci_low"] <= critical["criticality"] <= critical["ci_high"], critical)
+        self.assertNotEqual(hidden["verdict"], "MATTERS", answer)
+        self.assertTrue(-0.3 < hidden["criticality"] < 0.3, hidden)
+        self.assertAlmostEqual(critical["hits_per_unit"], 1, delta=0.05)
+        self.assert_unharmed(target)
+
+    @each_mechanism
+    def test_never_called_is_no_verdict(self, python):
+        target = self.start_service(python)
+        answer = self.sweep(target, "--target", "*/service.py:idle", "--budget", "10s")
+        self.assertEqual(answer.code, 13, answer)
+        self.assertIn("was called while the metric moved", answer.err)
+        self.assert_unharmed(target)
+
+    @each_mechanism
+    def test_a_metric_that_does_not_move(self, python):
+        target = self.start_service(python)
+        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--metric",
+                                 "calls:*/service.py:idle", "--yes", seconds=60)
+        self.assertEqual(answer.code, 13, answer)
+        self.assertIn("the metric does not move", answer.err)
+        self.assert_unharmed(target)
+
+    def test_nobody_to_ask(self):
+        answer = self.daemon.ctl("sweep", "--pid", 1, "--target", "*:f", *METRIC)
+        self.assertEqual(answer.code, 2, answer)
+        self.assertIn("--yes", answer.err)
+
+    def test_a_metric_that_is_none(self):
+        for metric in ("latency", "calls:", "calls:nocolon", "native:x"):
+            answer = self.daemon.ctl("sweep", "--pid", 1, "--target", "*:f", "--yes", "--metric", metric)
+            self.assertEqual(answer.code, 2, answer)
+            self.assertIn("--metric", answer.err)
+
+    @each_mechanism
+    def test_it_is_all_kept(self, python):
+        """The file has the request, the plan, each window and the answer."""
+        target = self.start_service(python)
+        file = pathlib.Path(self.scratch) / "run.sbump"
+        answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "10s", "-o", file)
+        self.results_of(answer)
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        self.assertIn("begin", lines[0])
+        kinds = [next(iter(line)) for line in lines[1:]]
+        self.assertEqual(kinds.count("plan"), 1)
+        self.assertEqual(kinds.count("result"), 1)
+        plan = next(line["plan"] for line in lines if "plan" in line)
+        windows = [line["window"] for line in lines if "window" in line]
+        main_windows = [window for window in windows if window["phase"] == "MAIN"]
+        self.assertGreaterEqual(len(main_windows), plan["blocks"] * (len(plan["arms"]) - 1))
+        self.assertTrue(all(float(window["units"]) > 0 for window in main_windows), main_windows)
+        self.assert_unharmed(target)
+
+
+if __name__ == "__main__":
+    main()

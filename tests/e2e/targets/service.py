@@ -1,0 +1,70 @@
+"""A service whose truth is known: each unit of work waits for two things that happen side by side. One of them takes longer, so
+that what the other does is hidden, up to the slack; what comes afterwards is critical."""
+import sys
+import threading
+import time
+
+from protocol import serve
+
+stop = False
+units = 0
+begun, done = threading.Event(), threading.Event()
+
+LONG_S, SHORT_S = 0.002, 0.0005
+
+
+def critical(x):
+    return x + 1
+
+
+def hidden(x):
+    return x + 2
+
+
+def idle(x):
+    return x + 3
+
+
+def step(x):
+    return x + 4
+
+
+def beside():
+    while True:
+        begun.wait()
+        begun.clear()
+        if stop:
+            return
+        time.sleep(SHORT_S)
+        hidden(1)
+        done.set()
+
+
+def work():
+    global units
+    while not stop:
+        begun.set()
+        time.sleep(LONG_S)
+        critical(1)
+        done.wait()
+        done.clear()
+        step(1)
+        units += 1
+    begun.set()
+
+
+def start():
+    for loop in (work, beside):
+        thread = threading.Thread(target=loop)
+        thread.daemon = True
+        thread.start()
+
+
+def finish():
+    global stop
+    stop = True
+    return units
+
+
+if __name__ == "__main__":
+    serve({"start": start, "finish": finish, "units": lambda: units, "idle": idle})

@@ -1,0 +1,174 @@
+#include "daemon/experiment/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/experiment/fake_specimen.h"
+
+namespace sbump {
+namespace {
+
+constexpr double kUnitNs = 1e6;
+
+class Told : public ExperimentListener {
+ public:
+  void OnProgress(const ExperimentProgress& told) override { progress = told; }
+  void OnWindow(ExperimentPhase phase, const Window& window) override {
+    windows.push_back(window);
+    if (phase == ExperimentPhase::kMain) ++main_windows;
+    if (on_window) on_window();
+  }
+  absl::StatusOr<bool> OnPlan(const ExperimentPlan& told) override {
+    plan = told;
+    return wants_it;
+  }
+  void OnAnswer(const ExperimentAnswer& told) override { answer = told; }
+
+  const GroupEstimate& Of(const std::string& name) const {
+    for (const GroupEstimate& group : answer->estimate.groups) {
+      if (group.name == name) return group;
+    }
+    ADD_FAILURE() << "no group " << name;
+    return answer->estimate.groups.front();
+  }
+
+  bool wants_it = true;
+  std::function<void()> on_window;
+  ExperimentProgress progress;
+  std::vector<Window> windows;
+  size_t main_windows = 0;
+  std::optional<ExperimentPlan> plan;
+  std::optional<ExperimentAnswer> answer;
+};
+
+const std::vector<Group> kGroups = {
+    {"critical"}, {"hidden"}, {"the metric's own function", GroupRole::kPositiveControl}};
+
+ExperimentWishes Wishes() {
+  return {.budget_ns = 120'000'000'000, .most_delay_ns = 10'000'000, .seed = 7};
+}
+
+FakeSpecimen Service(double noise) {
+  FakeSpecimen service(
+      kUnitNs, {FakeGroup{.hits_per_unit = 2},
+                FakeGroup{.hits_per_unit = 5, .cost = [](double) { return 0.0; }}, FakeGroup{}});
+  service.noise = noise;
+  return service;
+}
+
+TEST(ExperimentTest, FindsWhatMattersAndWhatDoesNot) {
+  FakeSpecimen service = Service(0.2);
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(told.answer.has_value());
+  EXPECT_EQ(told.answer->estimate.invalid, "");
+  EXPECT_EQ(told.Of("critical").verdict, Verdict::kMatters) << told.Of("critical").why;
+  EXPECT_NEAR(told.Of("critical").criticality, 1, 0.05);
+  EXPECT_EQ(told.Of("hidden").verdict, Verdict::kDoesNotMatter) << told.Of("hidden").why;
+  EXPECT_NEAR(told.Of("hidden").criticality, 0, 0.05);
+  EXPECT_NEAR(told.Of("critical").hits_per_unit, 2, 0.01);
+  EXPECT_FALSE(told.answer->is_partial);
+}
+
+TEST(ExperimentTest, KeepsToItsBudgetAndItsPlan) {
+  FakeSpecimen service = Service(0.2);
+  Told told;
+  const uint64_t begin_ns = service.NowNs();
+  ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+  EXPECT_LE(service.NowNs() - begin_ns, Wishes().budget_ns * 11 / 10);
+  EXPECT_GE(service.NowNs() - begin_ns, Wishes().budget_ns / 2);
+  size_t planned = 0;
+  for (const auto& block : told.plan->order) planned += block.size();
+  EXPECT_EQ(told.main_windows, planned);
+  EXPECT_EQ(told.progress.windows_done, planned);
+  EXPECT_EQ(told.progress.remaining_ns, 0);
+  for (const Arm& arm : told.plan->arms) {
+    // A tenth of a unit, in two calls of it.
+    EXPECT_LE(arm.delay_ns[0], 52'000);
+  }
+  EXPECT_EQ(service.switches().back().delay_ns, (std::vector<uint64_t>{0, 0, 0}));
+}
+
+TEST(ExperimentTest, TheSameSeedIsTheSameOrder) {
+  Told first, second;
+  FakeSpecimen one = Service(0.2), two = Service(0.2);
+  ASSERT_TRUE(RunExperiment(one, kGroups, Wishes(), first).ok());
+  ASSERT_TRUE(RunExperiment(two, kGroups, Wishes(), second).ok());
+  EXPECT_EQ(first.plan->order, second.plan->order);
+}
+
+TEST(ExperimentTest, ThePlanMayBeDeclined) {
+  FakeSpecimen service = Service(0.2);
+  Told told;
+  told.wants_it = false;
+  EXPECT_EQ(RunExperiment(service, kGroups, Wishes(), told).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(told.main_windows, 0);
+  EXPECT_FALSE(told.answer.has_value());
+}
+
+TEST(ExperimentTest, NoWork) {
+  FakeSpecimen service = Service(0);
+  service.works = false;
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(status.message().starts_with("the metric does not move")) << status;
+}
+
+TEST(ExperimentTest, WorkThatIsTooSeldom) {
+  FakeSpecimen service(8e9, {FakeGroup{}});
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
+  EXPECT_TRUE(status.message().starts_with("only 1 units of work in 15 s")) << status;
+}
+
+TEST(ExperimentTest, NeverCalledIsNeverAVerdict) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{.hits_per_unit = 0}, FakeGroup{}});
+  service.noise = 0.1;
+  Told told;
+  const absl::Status status =
+      RunExperiment(service, {{"idle"}, {"the metric's own function", GroupRole::kPositiveControl}},
+                    Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "no function of \"idle\" was called while the metric moved: nothing can be said of it");
+  EXPECT_FALSE(told.answer.has_value());
+}
+
+TEST(ExperimentTest, OneThatIsNeverCalledAmongOthers) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{.hits_per_unit = 0}});
+  service.noise = 0.1;
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, {{"busy"}, {"idle"}}, Wishes(), told).ok());
+  EXPECT_EQ(told.plan->facts[1].left_out, "it was not called while the metric moved");
+  EXPECT_EQ(told.Of("busy").verdict, Verdict::kMatters);
+  EXPECT_EQ(told.Of("idle").verdict, Verdict::kInvalid);
+}
+
+TEST(ExperimentTest, ASessionThatEndsStillHasItsAnswer) {
+  FakeSpecimen service = Service(0.2);
+  service.ends_at_ns = service.NowNs() + 90'000'000'000;
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.message(), "the session has ended");
+  ASSERT_TRUE(told.answer.has_value());
+  EXPECT_TRUE(told.answer->is_partial);
+  EXPECT_EQ(told.Of("critical").verdict, Verdict::kMatters);
+}
+
+TEST(ExperimentTest, TheServiceComesFirst) {
+  // All stands still while it is delayed.
+  FakeSpecimen service(kUnitNs,
+                       {FakeGroup{.cost = [](double injected_ns) { return 100 * injected_ns; }}});
+  service.noise = 0.05;
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"lock"}}, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(status.message().starts_with("guardrail: throughput fell to ")) << status;
+  EXPECT_EQ(service.switches().back().delay_ns, std::vector<uint64_t>{0});
+}
+
+}  // namespace
+}  // namespace sbump

@@ -1,0 +1,129 @@
+#include "daemon/rpc/to_experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace sbump {
+namespace {
+
+v1::Experiment Request() {
+  v1::Experiment request;
+  request.mutable_attach()->set_pid(77);
+  request.mutable_metric()->mutable_calls()->set_pattern("*:Engine.step");
+  v1::TargetGroup& parse = *request.add_groups();
+  parse.set_name("parse");
+  parse.mutable_selection()->add_patterns()->set_pattern("*/parser.py:*");
+  parse.mutable_selection()->add_native()->set_target("libc.so.6:write");
+  v1::TargetGroup& store = *request.add_groups();
+  store.set_name("store");
+  store.mutable_selection()->add_patterns()->set_pattern("*/db.py:*");
+  return request;
+}
+
+void ExpectRefused(const std::function<void(v1::Experiment&)>& change, std::string_view why) {
+  v1::Experiment request = Request();
+  change(request);
+  const absl::Status status = ToExperiment(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << why;
+  EXPECT_NE(status.message().find(ToAbsl(why)), absl::string_view::npos) << status;
+}
+
+TEST(ToExperimentTest, GroupsAreOneSelectionWithTheMetricFirst) {
+  const ExperimentRequest experiment = *ToExperiment(Request());
+  const TargetRules& rules = experiment.all.rules;
+  ASSERT_EQ(rules.targets->patterns().size(), 3);
+  EXPECT_EQ(rules.targets->patterns()[0].text, "*:Engine.step");
+  EXPECT_EQ(rules.targets->patterns()[0].group, 2);
+  EXPECT_EQ(rules.targets->patterns()[1].group, 0);
+  EXPECT_EQ(rules.targets->patterns()[2].group, 1);
+  EXPECT_EQ((*rules.natives)[0].overrides.group, 0);
+  EXPECT_EQ(experiment.all.group_of, (std::vector<uint32_t>{2, 0, 1, 0}));
+  EXPECT_EQ(experiment.all.metric, 0);
+  EXPECT_EQ(rules.arm->delay_ns, (std::vector<uint64_t>{0, 0, 0}));
+  EXPECT_EQ(rules.arm->most_ns, kLongestSpinNs);
+  ASSERT_EQ(experiment.groups.size(), 3);
+  EXPECT_EQ(experiment.groups[1].name, "store");
+  EXPECT_EQ(experiment.groups[2].role, GroupRole::kPositiveControl);
+  EXPECT_EQ(experiment.spec.pid, 77);
+  EXPECT_EQ(experiment.spec.rules, rules);
+}
+
+TEST(ToExperimentTest, WithoutProbesTheMetricIsLeft) {
+  const ExperimentTargets bare = ToExperiment(Request())->bare;
+  ASSERT_EQ(bare.rules.targets->patterns().size(), 1);
+  EXPECT_EQ(bare.rules.targets->patterns()[0].text, "*:Engine.step");
+  EXPECT_TRUE(bare.rules.natives->empty());
+  EXPECT_EQ(bare.group_of, std::vector<uint32_t>{2});
+  EXPECT_EQ(bare.metric, 0);
+}
+
+TEST(ToExperimentTest, ANativeMetric) {
+  v1::Experiment request = Request();
+  request.mutable_metric()->mutable_native()->set_target("libc.so.6:poll");
+  const ExperimentRequest experiment = *ToExperiment(request);
+  EXPECT_EQ(experiment.all.group_of, (std::vector<uint32_t>{0, 1, 2, 0}));
+  EXPECT_EQ(experiment.all.metric, 2);
+  EXPECT_EQ(experiment.bare.metric, 0);
+  EXPECT_EQ(experiment.bare.rules.natives->size(), 1);
+  EXPECT_TRUE(experiment.bare.rules.targets->patterns().empty());
+}
+
+TEST(ToExperimentTest, AMetricOfTheClient) {
+  v1::Experiment request = Request();
+  request.mutable_metric()->mutable_sampled()->set_text("prom:http://127.0.0.1/m#x_total");
+  const ExperimentRequest experiment = *ToExperiment(request);
+  EXPECT_EQ(experiment.groups.size(), 2);
+  EXPECT_FALSE(experiment.all.metric.has_value());
+  EXPECT_EQ(experiment.metric, "prom:http://127.0.0.1/m#x_total");
+}
+
+TEST(ToExperimentTest, WishesAndTheirDefaults) {
+  const ExperimentWishes plain = ToExperiment(Request())->wishes;
+  EXPECT_EQ(plain.margin, 0.05);
+  EXPECT_EQ(plain.top_share, 0.1);
+  EXPECT_NE(plain.seed, 0);
+  EXPECT_TRUE(plain.controls);
+  v1::Experiment request = Request();
+  request.set_budget_ns(60'000'000'000);
+  request.set_margin(0.2);
+  request.set_seed(9);
+  request.set_max_delay_ns(1'000'000);
+  const ExperimentRequest experiment = *ToExperiment(request);
+  EXPECT_EQ(experiment.wishes.budget_ns, 60'000'000'000);
+  EXPECT_EQ(experiment.wishes.margin, 0.2);
+  EXPECT_EQ(experiment.wishes.seed, 9);
+  EXPECT_EQ(experiment.all.rules.arm->most_ns, 1'000'000);
+  EXPECT_GE(experiment.spec.ttl_ns, 120'000'000'000);
+}
+
+TEST(ToExperimentTest, DelaysOfTargetsAreNotUsed) {
+  v1::Experiment request = Request();
+  request.mutable_groups(1)->mutable_selection()->mutable_patterns(0)->set_delay_ns(5'000);
+  EXPECT_EQ(ToExperiment(request)->all.rules.DoseOf(2).delay_ns, 0);
+}
+
+TEST(ToExperimentTest, Mistakes) {
+  ExpectRefused([](auto& r) { r.clear_groups(); }, "groups: 0");
+  ExpectRefused([](auto& r) { r.mutable_groups(0)->clear_name(); }, "has no name");
+  ExpectRefused([](auto& r) { r.mutable_groups(1)->set_name("parse"); },
+                "group \"parse\": two groups have this name");
+  ExpectRefused([](auto& r) { r.mutable_groups(1)->clear_selection(); },
+                "group \"store\": it has no targets");
+  ExpectRefused([](auto& r) { r.clear_metric(); }, "no metric");
+  ExpectRefused([](auto& r) { r.mutable_metric()->mutable_calls()->set_pattern("nocolon"); },
+                "nocolon");
+  ExpectRefused([](auto& r) { r.set_margin(-1); }, "margin is -1");
+  ExpectRefused([](auto& r) { r.set_top_share(2); }, "top_share is 2");
+  ExpectRefused([](auto& r) { r.set_max_delay_ns(11'000'000); }, "max_delay_ns is 11000000");
+  ExpectRefused([](auto& r) { r.mutable_attach()->clear_pid(); }, "pid is 0");
+  ExpectRefused(
+      [](auto& r) {
+        r.set_factorial(true);
+        r.mutable_groups()->RemoveLast();
+      },
+      "exactly two groups");
+}
+
+}  // namespace
+}  // namespace sbump
