@@ -93,7 +93,7 @@ GroupEstimate EstimateGroup(const Recording& recording, size_t group,
   AddSlopes(slopes, options, result);
   if (slopes.used.empty()) return result;
   result.p = PermutationP(blocks, {.draws = options.draws, .seed = options.seed});
-  result.slack = FitHinge(blocks, {.level = options.level, .seed = options.seed});
+  result.slack = FitHinge(blocks, options.level);
   AddChecks(blocks, slopes, options, result);
   AddWarnings(result);
   return result;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "daemon/estimate/random.h"
+#include "daemon/estimate/distributions.h"
 #include "daemon/estimate/signed_rank.h"
 
 namespace sbump {
@@ -13,17 +13,21 @@ namespace {
 constexpr size_t kFewestBlocks = 6;
 constexpr size_t kSteps = 128;  // slacks that are tried
 
-// Of one block, for each slack that is tried: what least squares needs. h = max(0, x - s), and both
-// h and y are centred.
+// Of one block, for each slack s that is tried: what least squares needs. h = max(0, x - s) and
+// g = 1 where x > s, or else 0: by what h falls as s rises. All of them, and y, are centred.
 struct Sums {
   std::vector<double> hh = std::vector<double>(kSteps + 1, 0.0);
   std::vector<double> hy = std::vector<double>(kSteps + 1, 0.0);
+  std::vector<double> gh = std::vector<double>(kSteps + 1, 0.0);
+  std::vector<double> gy = std::vector<double>(kSteps + 1, 0.0);
   double yy = 0;
 
   void Add(const Sums& other, double times) {
     for (size_t i = 0; i <= kSteps; ++i) {
       hh[i] += times * other.hh[i];
       hy[i] += times * other.hy[i];
+      gh[i] += times * other.gh[i];
+      gy[i] += times * other.gy[i];
     }
     yy += times * other.yy;
   }
@@ -57,23 +61,37 @@ double ErrorOf(const Sums& block, const Fit& fit) {
                            fit.slope * fit.slope * block.hh[fit.step]);
 }
 
+// `y` is centred.
+void AddStep(const std::vector<Sample>& samples, const std::vector<double>& y, double slack_ns,
+             size_t step, Sums& sums) {
+  const double size = static_cast<double>(samples.size());
+  double mean_h = 0, mean_g = 0;
+  for (const Sample& sample : samples) {
+    mean_h += std::max(0.0, sample.x_ns - slack_ns) / size;
+    mean_g += (sample.x_ns > slack_ns) / size;
+  }
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const double h = std::max(0.0, samples[i].x_ns - slack_ns) - mean_h;
+    const double g = (samples[i].x_ns > slack_ns) - mean_g;
+    sums.hh[step] += h * h;
+    sums.hy[step] += h * y[i];
+    sums.gh[step] += g * h;
+    sums.gy[step] += g * y[i];
+  }
+}
+
 Sums SumsOf(const BlockSamples& block, double step_ns) {
   Sums sums;
   const double size = static_cast<double>(block.samples.size());
   double mean_y = 0;
   for (const Sample& sample : block.samples) mean_y += sample.y_ns / size;
-  for (const Sample& sample : block.samples)
-    sums.yy += (sample.y_ns - mean_y) * (sample.y_ns - mean_y);
-  for (size_t step = 0; step <= kSteps; ++step) {
-    const double slack = static_cast<double>(step) * step_ns;
-    double mean_h = 0;
-    for (const Sample& sample : block.samples) mean_h += std::max(0.0, sample.x_ns - slack) / size;
-    for (const Sample& sample : block.samples) {
-      const double h = std::max(0.0, sample.x_ns - slack) - mean_h;
-      sums.hh[step] += h * h;
-      sums.hy[step] += h * (sample.y_ns - mean_y);
-    }
+  std::vector<double> y;
+  for (const Sample& sample : block.samples) {
+    y.push_back(sample.y_ns - mean_y);
+    sums.yy += y.back() * y.back();
   }
+  for (size_t step = 0; step <= kSteps; ++step)
+    AddStep(block.samples, y, static_cast<double>(step) * step_ns, step, sums);
   return sums;
 }
 
@@ -92,52 +110,38 @@ std::optional<double> GreatestSlackNs(const std::vector<BlockSamples>& blocks) {
   return sum > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-// How `times` (how often each block counts) and one block less each time let the slack vary, in
-// steps: the jackknife. At least what the steps themselves blur.
-double StandardError(const std::vector<Sums>& blocks, const std::vector<double>& times,
-                     const Sums& total) {
-  std::vector<double> without;
-  Sums rest = total;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (times[i] == 0) continue;
-    rest.Add(blocks[i], -1);
-    without.insert(without.end(), static_cast<size_t>(times[i]),
-                   static_cast<double>(Best(rest).step));
-    rest.Add(blocks[i], 1);
+// Student's t over the blocks of the score of s: which way, and how surely, a block would rather
+// have the hinge moved, after the slope has been fitted. 0 where no block can tell.
+double ScoreT(const std::vector<Sums>& blocks, const Sums& total, size_t step) {
+  if (!(total.hh[step] > 0)) return 0;
+  const double slope = total.hy[step] / total.hh[step];
+  const double shared = total.gh[step] / total.hh[step];
+  double sum = 0, squares = 0, scale = 0;
+  for (const Sums& block : blocks) {
+    const double score = block.gy[step] - shared * block.hy[step] - slope * block.gh[step] +
+                         slope * shared * block.hh[step];
+    sum += score;
+    squares += score * score;
+    scale = std::max(scale, std::abs(block.gy[step]));
   }
-  const double size = static_cast<double>(without.size());
-  double mean = 0, squares = 0;
-  for (const double step : without) mean += step / size;
-  for (const double step : without) squares += (step - mean) * (step - mean);
-  return std::max(1 / std::sqrt(12), std::sqrt(squares * (size - 1) / size));
+  const double size = static_cast<double>(blocks.size());
+  const double variance = (squares - sum * sum / size) / (size - 1) * size;
+  // Where g is in proportion to h, as with one dose beyond s, scores are what rounding leaves.
+  if (squares <= 1e-18 * scale * scale * size) return 0;
+  return variance > 0 ? sum / std::sqrt(variance) : std::copysign(1e9, sum);
 }
 
-// In steps.
-Interval BootstrapT(const std::vector<Sums>& blocks, const Sums& total, const Fit& fit,
-                    const HingeOptions& options) {
-  const std::vector<double> once(blocks.size(), 1.0);
-  const double estimate = static_cast<double>(fit.step);
-  Random random(options.seed);
-  std::vector<double> ts;
-  for (size_t draw = 0; draw < options.draws; ++draw) {
-    std::vector<double> times(blocks.size(), 0.0);
-    for (size_t i = 0; i < blocks.size(); ++i) ++times[random.Below(blocks.size())];
-    Sums drawn;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      if (times[i] > 0) drawn.Add(blocks[i], times[i]);
-    }
-    const double step = static_cast<double>(Best(drawn).step);
-    ts.push_back((step - estimate) / StandardError(blocks, times, drawn));
+// From the first to the last slack that the blocks do not rule out. In steps.
+Interval NotRuledOut(const std::vector<Sums>& blocks, const Sums& total, const Fit& fit,
+                     double level) {
+  const double most = StudentQuantile((1 + level) / 2, static_cast<double>(blocks.size() - 1));
+  size_t first = fit.step, last = fit.step;
+  for (size_t step = 0; step <= kSteps; ++step) {
+    if (std::abs(ScoreT(blocks, total, step)) > most) continue;
+    first = std::min(first, step);
+    last = std::max(last, step);
   }
-  std::sort(ts.begin(), ts.end());
-  const auto quantile = [&](double share) {
-    const double last = static_cast<double>(ts.size() - 1);
-    return ts[static_cast<size_t>(std::llround(share * last))];
-  };
-  const double error = StandardError(blocks, once, total), tail = (1 - options.level) / 2;
-  const double most = static_cast<double>(kSteps);
-  return {.low = std::clamp(estimate - quantile(1 - tail) * error, 0.0, most),
-          .high = std::clamp(estimate - quantile(tail) * error, 0.0, most)};
+  return {.low = static_cast<double>(first), .high = static_cast<double>(last)};
 }
 
 struct Errors {
@@ -170,10 +174,9 @@ bool IsBetter(const std::vector<double>& gains, double total_gain) {
 
 }  // namespace
 
-std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& samples,
-                              const HingeOptions& options) {
+std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& samples, double level) {
   const std::optional<double> greatest_ns = GreatestSlackNs(samples);
-  if (!greatest_ns || options.draws == 0) return std::nullopt;
+  if (!greatest_ns) return std::nullopt;
   const double step_ns = *greatest_ns / static_cast<double>(kSteps);
   std::vector<Sums> blocks;
   Sums total;
@@ -186,7 +189,7 @@ std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& samples,
   }
   if (blocks.size() < kFewestBlocks) return std::nullopt;
   const Fit fit = Best(total);
-  const Interval steps = BootstrapT(blocks, total, fit, options);
+  const Interval steps = NotRuledOut(blocks, total, fit, level);
   const Errors errors = LeaveOneOut(blocks, total);
   Hinge hinge = {.slack_ns = static_cast<double>(fit.step) * step_ns,
                  .interval = {.low = steps.low * step_ns, .high = steps.high * step_ns},

@@ -13,15 +13,11 @@
 
 namespace sbump {
 
-struct HingeOptions {
-  double level = 0.95;
-  size_t draws = 500;  // of the bootstrap
-  uint64_t seed = 0;
-};
-
 struct Hinge {
   double slack_ns = 0;  // s, for each unit
-  Interval interval;    // studentised bootstrap over blocks, within what doses can tell
+  // Of all slacks that Student's test over the blocks' scores does not rule out, within what doses
+  // can tell. (README.md, 2026-11-26, says why it is no bootstrap.)
+  Interval interval;
   // s is at the second greatest dose or beyond: only the top one was felt, and from one dose alone
   // slack and slope cannot be told apart.
   bool at_least = false;
@@ -37,6 +33,6 @@ struct Hinge {
 
 // Nothing with fewer than two doses beside the sham, or fewer than six blocks that have three
 // windows.
-std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& blocks, const HingeOptions& options);
+std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& blocks, double level);
 
 }  // namespace sbump

@@ -1,0 +1,142 @@
+#include "daemon/estimate/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "daemon/estimate/schedule.h"
+
+namespace sbump {
+namespace {
+
+// A service of 1 ms for each unit, in windows of 1 s with a noise of 2 %.
+PilotFigures Service() {
+  return {
+      .noise = {.windows = 30, .mean_ns = 1e6, .cv = 0.02}, .window_ns = 1e9, .hits_per_unit = {2}};
+}
+
+TEST(PlanTest, WithoutWishesTwelveBlocksOfThreeDoses) {
+  const auto plan = MakePlan(Service(), {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->blocks, 12u);
+  ASSERT_EQ(plan->arms.size(), 5u);
+  EXPECT_EQ(plan->arms[0].kind, ArmKind::kSham);
+  EXPECT_EQ(plan->arms[1].delay_ns[0], 12'500u);
+  EXPECT_EQ(plan->arms[2].delay_ns[0], 25'000u);
+  EXPECT_EQ(plan->arms[3].delay_ns[0], 50'000u);  // twice a unit: 10 % of 1 ms
+  EXPECT_EQ(plan->arms[4].kind, ArmKind::kUnprobed);
+  EXPECT_DOUBLE_EQ(plan->peak_slowdown, 0.1);
+  // 12 times 0.175 over 12 times 4 and 3 unprobed windows.
+  EXPECT_NEAR(plan->average_slowdown, 0.1 * 1.75 * 12 / 51, 1e-9);
+  EXPECT_TRUE(MakeSchedule(plan->arms, {.blocks = plan->blocks, .unprobed_every = 4}).ok());
+}
+
+TEST(PlanTest, DurationIsThatOfAllWindowsAndWashouts) {
+  const auto plan = MakePlan(Service(), {});
+  EXPECT_NEAR(plan->duration_ns, 51.0 * static_cast<double>(plan->window_ns + plan->washout_ns),
+              1e3);
+}
+
+TEST(PlanTest, WindowHoldsUnitsLatenciesAndAutocorrelation) {
+  EXPECT_EQ(MakePlan(Service(), {})->window_ns, 110'000'000u);  // 100 units at the top dose
+  PilotFigures pilot = Service();
+  pilot.noise.mean_ns = 1e3;
+  EXPECT_EQ(MakePlan(pilot, {})->window_ns, 100'000'000u);
+  pilot.latency_mean_ns = 50e6;
+  EXPECT_EQ(MakePlan(pilot, {})->window_ns, 500'000'000u);
+  pilot.noise.autocorrelation_windows = 4;
+  pilot.noise.lag1 = 0.6;
+  EXPECT_EQ(MakePlan(pilot, {})->window_ns, 40'000'000'000u);
+}
+
+TEST(PlanTest, WashoutLastsUntilItSettledAndTheSlowAreThrough) {
+  PilotFigures pilot = Service();
+  EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 11'000'000u);
+  pilot.latency_p99_ns = 20e6;
+  EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 60'000'000u);
+  pilot.settle_ns = 200e6;
+  EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 200'000'000u);
+}
+
+TEST(PlanTest, NarrowerIntervalsTakeMoreBlocksOrGreaterDoses) {
+  PilotFigures pilot = Service();
+  pilot.window_ns = 110e6;
+  const auto wide = MakePlan(pilot, {.half_width = 0.1}),
+             narrow = MakePlan(pilot, {.half_width = 0.05}),
+             dose = MakePlan(pilot, {.half_width = 0.1, .top_share = 0.4});
+  EXPECT_LE(wide->half_width, 0.1);
+  EXPECT_LE(narrow->half_width, 0.05);
+  EXPECT_NEAR(narrow->blocks / static_cast<double>(wide->blocks), 4, 0.5);
+  EXPECT_EQ(dose->blocks, kFewestBlocksOfPlan);
+}
+
+// The rule of thumb for two arms, 15.7 (noise / effect)^2 windows of each, is that of least squares
+// with two doses; three more doses of one block share the work.
+TEST(PlanTest, SmallerEffectsTakeMoreBlocks) {
+  PilotFigures pilot = Service();
+  pilot.window_ns = 110e6;
+  const auto one = MakePlan(pilot, {.smallest_effect = 0.01, .doses = 1});
+  EXPECT_NEAR(one->blocks, 15.7 * 4, 8);
+  EXPECT_LE(one->smallest_effect, 0.01);
+  const auto large = MakePlan(pilot, {.smallest_effect = 0.05});
+  EXPECT_EQ(large->blocks, kFewestBlocksOfPlan);
+}
+
+TEST(PlanTest, ABudgetIsUsedAndKept) {
+  for (const double budget_ns : {60e9, 600e9, 36'000e9}) {
+    const auto plan = MakePlan(Service(), {.budget_ns = budget_ns});
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE(plan->duration_ns, budget_ns);
+    EXPECT_GT(plan->duration_ns, 0.8 * budget_ns);
+    EXPECT_LE(plan->blocks, 49u);
+  }
+}
+
+TEST(PlanTest, ASmallBudgetSaysWhatItWouldTake) {
+  const auto plan = MakePlan(Service(), {.budget_ns = 2e9});
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
+  // 34 windows of 121 ms.
+  EXPECT_NE(plan.status().ToString().find("that takes 4.1 s"), std::string::npos) << plan.status();
+  const auto exact = MakePlan(Service(), {.budget_ns = 60e9, .half_width = 0.01});
+  EXPECT_EQ(exact.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(PlanTest, TheLongestDelayCapsDosesAndIsSaid) {
+  const auto plan = MakePlan(Service(), {.longest_delay_ns = 20'000});
+  EXPECT_EQ(plan->arms[3].delay_ns[0], 20'000u);
+  EXPECT_EQ(plan->notes.size(), 1u);
+  EXPECT_GT(plan->half_width, MakePlan(Service(), {})->half_width * 2);
+}
+
+TEST(PlanTest, GroupsShareTheSham) {
+  PilotFigures pilot = Service();
+  pilot.hits_per_unit = {2, 100};
+  const auto plan = MakePlan(pilot, {.unprobed_every = 0});
+  ASSERT_EQ(plan->arms.size(), 7u);
+  EXPECT_EQ(plan->arms[6].delay_ns, (std::vector<uint64_t>{0, 1'000}));
+}
+
+TEST(PlanTest, WhatMakesNoSenseIsAnError) {
+  const auto fails = [](auto change) {
+    PilotFigures pilot = Service();
+    PlanWishes wishes;
+    change(pilot, wishes);
+    return !MakePlan(pilot, wishes).ok();
+  };
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.hits_per_unit = {0}; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.hits_per_unit = {}; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.hits_per_unit = {1e12}; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.noise.cv = 0; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.noise.mean_ns = NAN; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.settle_ns = -1; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.noise.mean_ns = 1e18; }));
+  EXPECT_TRUE(fails([](auto&, auto& w) { w.top_share = 0; }));
+  EXPECT_TRUE(fails([](auto&, auto& w) { w.doses = 0; }));
+  EXPECT_TRUE(fails([](auto&, auto& w) { w.budget_ns = NAN; }));
+  EXPECT_TRUE(fails([](auto&, auto& w) { w.half_width = 1e-9; }));
+  EXPECT_TRUE(fails([](auto& p, auto&) { p.hits_per_unit = std::vector<double>(500, 1); }));
+}
+
+}  // namespace
+}  // namespace sbump

@@ -1,0 +1,93 @@
+#include "daemon/estimate/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sbump {
+namespace {
+
+VerdictInput Input(double estimate, Interval interval, Interval equivalence) {
+  return {
+      .hits = 1'000,
+      .estimate = {.values = 12, .estimate = estimate, .interval = interval, .level = 0.95},
+      .equivalence = {.values = 12, .estimate = estimate, .interval = equivalence, .level = 0.90}};
+}
+
+bool Says(const Judgement& judgement, const std::string& words) {
+  return judgement.why.find(words) != std::string::npos;
+}
+
+TEST(VerdictTest, MattersBeyondTheMargin) {
+  const Judgement judgement = Judge(Input(1, {0.9, 1.1}, {0.92, 1.08}));
+  EXPECT_EQ(judgement.verdict, Verdict::kMatters);
+  EXPECT_TRUE(Says(judgement, "[0.90, 1.10]")) << judgement.why;
+  EXPECT_FALSE(Says(judgement, "Anomaly"));
+}
+
+TEST(VerdictTest, FasterWhenSlowedMattersAndIsAnAnomaly) {
+  const Judgement judgement = Judge(Input(-0.5, {-0.9, -0.1}, {-0.8, -0.2}));
+  EXPECT_EQ(judgement.verdict, Verdict::kMatters);
+  EXPECT_TRUE(Says(judgement, "slowing it makes the program faster"));
+}
+
+TEST(VerdictTest, DoesNotMatterByThe90PercentInterval) {
+  const Judgement judgement = Judge(Input(0.01, {-0.04, 0.06}, {-0.03, 0.05}));
+  EXPECT_EQ(judgement.verdict, Verdict::kDoesNotMatter);
+  EXPECT_TRUE(Says(judgement, "90 % interval [-0.03, 0.05]")) << judgement.why;
+}
+
+TEST(VerdictTest, NoEvidenceOfAnEffectIsUndecided) {
+  const Judgement judgement = Judge(Input(0.01, {-0.2, 0.22}, {-0.15, 0.17}));
+  EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
+  // 0.16 must shrink to 0.04: sixteen times the blocks.
+  EXPECT_EQ(judgement.blocks_needed, 192u);
+  EXPECT_TRUE(Says(judgement, "192 blocks")) << judgement.why;
+}
+
+TEST(VerdictTest, AnEffectThatMayBeLessThanTheMarginIsUndecided) {
+  const Judgement judgement = Judge(Input(0.15, {0.03, 0.27}, {0.05, 0.25}));
+  EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
+  // 0.12 must shrink to 0.10.
+  EXPECT_EQ(judgement.blocks_needed, 18u);
+}
+
+TEST(VerdictTest, AtTheMarginNoBlocksDecide) {
+  const Judgement judgement = Judge(Input(0.05, {-0.1, 0.2}, {-0.08, 0.18}));
+  EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
+  EXPECT_EQ(judgement.blocks_needed, 2'000u);
+  EXPECT_TRUE(Says(judgement, "so near the margin"));
+}
+
+TEST(VerdictTest, ChanceAmongManyIsUndecided) {
+  VerdictInput input = Input(0.3, {0.1, 0.5}, {0.12, 0.48});
+  input.adjusted_p = 0.2;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  input.adjusted_p = 0.01;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kMatters);
+}
+
+TEST(VerdictTest, NoCallsAreNeverNoEffect) {
+  VerdictInput input = Input(0, {-0.01, 0.01}, {-0.01, 0.01});
+  input.hits = 0;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kInvalid);
+  EXPECT_TRUE(Says(Judge(input), "no call was seen"));
+}
+
+TEST(VerdictTest, FewBlocksAreNoVerdict) {
+  VerdictInput input = Input(0, {}, {});
+  input.estimate = {.values = 4, .estimate = 0};
+  EXPECT_EQ(Judge(input).verdict, Verdict::kInvalid);
+  input.estimate = {};
+  EXPECT_EQ(Judge(input).verdict, Verdict::kInvalid);
+}
+
+TEST(VerdictTest, AFailedControlTakesAll) {
+  VerdictInput input = Input(1, {0.9, 1.1}, {0.92, 1.08});
+  input.invalid = "the positive control is off";
+  EXPECT_EQ(Judge(input).verdict, Verdict::kInvalid);
+  EXPECT_EQ(Judge(input).why, "the positive control is off");
+}
+
+}  // namespace
+}  // namespace sbump
