@@ -55,7 +55,9 @@ double Lag1(const std::vector<double>& left) {
 
 // Sokal's window: correlations count up to five times what they sum up to, as those further off are
 // noise only. At least what an AR(1) of this lag-1 has: sums over few windows come out too small.
+// 1 where the lag-1 may well be chance (one-sided 5 %): of what is not there, nothing is summed up.
 double AutocorrelationWindows(const std::vector<double>& left, double lag1) {
+  if (lag1 * std::sqrt(static_cast<double>(left.size())) < 1.645) return 1;
   const double squares = Products(left, 0);
   double sum = 1;
   for (size_t lag = 1; squares > 0 && lag < left.size() / 2; ++lag) {

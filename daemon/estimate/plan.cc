@@ -175,6 +175,24 @@ absl::StatusOr<Choice> Choose(const PilotFigures& pilot, const PlanWishes& wishe
   return Choice{window_ns, *blocks};
 }
 
+void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
+                     const Precision& precision, Plan& plan) {
+  plan.half_width = HalfWidth(precision, plan.blocks);
+  plan.smallest_effect = SmallestEffect(precision, plan.blocks);
+  double injected = 0;
+  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group) {
+    const double top_share =
+        TopDelayNs(pilot, wishes, group) * pilot.hits_per_unit[group] / pilot.noise.mean_ns;
+    injected += SumOfDoses(wishes.doses) * top_share;
+    plan.peak_slowdown = std::max(plan.peak_slowdown, top_share);
+  }
+  plan.average_slowdown = injected * plan.blocks / Windows(plan, plan.blocks);
+  if (precision.top_share < wishes.top_share * 0.999)
+    plan.notes.push_back(StrCat("the longest delay of ", DurationWords(wishes.longest_delay_ns),
+                                " keeps some top dose at ", Percent(precision.top_share),
+                                " of a unit, not ", Percent(wishes.top_share)));
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishes) {
@@ -195,18 +213,7 @@ absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishe
   plan.washout_ns = static_cast<uint64_t>(washout_ns);
   plan.blocks = choice.blocks;
   precision.cv = PredictedCv(pilot.noise, choice.window_ns / pilot.window_ns);
-  plan.half_width = HalfWidth(precision, plan.blocks);
-  plan.smallest_effect = SmallestEffect(precision, plan.blocks);
-  plan.peak_slowdown = wishes.top_share;
-  double injected = 0;
-  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group)
-    injected += SumOfDoses(wishes.doses) * TopDelayNs(pilot, wishes, group) *
-                pilot.hits_per_unit[group] / pilot.noise.mean_ns;
-  plan.average_slowdown = injected * plan.blocks / Windows(plan, plan.blocks);
-  if (precision.top_share < wishes.top_share * 0.999)
-    plan.notes.push_back(StrCat("the longest delay of ", DurationWords(wishes.longest_delay_ns),
-                                " keeps some top dose at ", Percent(precision.top_share),
-                                " of a unit, not ", Percent(wishes.top_share)));
+  AddExpectations(pilot, wishes, precision, plan);
   return plan;
 }
 

@@ -8,6 +8,8 @@ namespace sbump {
 
 namespace {
 
+constexpr double kMostHitsPerUnit = 1e12;
+
 // A unit of less than a picosecond, or of more than eleven days, is none; squares of what is
 // between can be summed up.
 bool IsDuration(double ns_per_unit) { return ns_per_unit >= 1e-3 && ns_per_unit <= 1e15; }
@@ -22,7 +24,8 @@ bool IsUsable(const Recording& recording, const Window& window) {
   if (!std::isfinite(window.units_in_all) || !IsDuration(NsPerUnit(window))) return false;
   for (size_t group = 0; group < window.groups.size(); ++group) {
     const double x_ns = InjectedNsPerUnit(window, group);
-    if (x_ns != 0 && !IsDuration(x_ns)) return false;
+    const double hits = static_cast<double>(window.groups[group].hits) / window.units_in_all;
+    if ((x_ns != 0 && !IsDuration(x_ns)) || !(hits <= kMostHitsPerUnit)) return false;
   }
   return true;
 }

@@ -1,0 +1,71 @@
+// Whether intervals hold as often as they say, in a few hundred simulated experiments. Bounds are
+// binomial, 99.9 %; tests/estimate/simulate.cc does the same with thousands.
+#include <gtest/gtest.h>
+
+#include "daemon/estimate/block_slopes.h"
+#include "daemon/estimate/estimate.h"
+#include "daemon/estimate/permutation.h"
+#include "daemon/estimate/signed_rank.h"
+#include "tests/estimate/service.h"
+
+namespace sbump {
+namespace {
+
+constexpr int kRuns = 400;
+
+int Covered(const NoiseKind& noise, uint32_t blocks, double criticality) {
+  int covered = 0;
+  for (uint64_t seed = 0; seed < kRuns; ++seed) {
+    const Recording recording = Record(Doses(1, blocks), Linear({criticality}), noise, seed);
+    const auto estimate = EstimateMiddle(SlopesOf(SamplesOf(recording, 0)).values(), 0.95);
+    covered += estimate.interval->Contains(criticality);
+  }
+  return covered;
+}
+
+// 400 of 95 %: 380 expected, 99.9 % have 364 to 393; with few blocks ranks give more than 95 %.
+TEST(CoverageTest, IntervalsHoldTheTruth) {
+  for (const NoiseKind& noise : {Iid(), Ar(), ArDrift(), ArDriftJumps()}) {
+    for (const uint32_t blocks : {8, 12, 24}) {
+      const int covered = Covered(noise, blocks, 1);
+      EXPECT_GE(covered, 364) << noise.name << ", " << blocks << " blocks";
+      EXPECT_LE(covered, 396) << noise.name << ", " << blocks << " blocks";
+    }
+  }
+}
+
+// By what is known of normal noise: standard error 0.27 / root of 12 = 0.078, so that an effect of
+// 1 is never missed, and one of 0.5 hardly ever.
+TEST(CoverageTest, EffectsAreFound) {
+  int found = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Recording recording = Record(Doses(1, 12), Linear({0.5}), Iid(), seed);
+    found += PermutationP(SamplesOf(recording, 0), {.draws = 499, .seed = seed}) <= 0.05;
+  }
+  EXPECT_GE(found, 97);
+}
+
+int Count(Verdict verdict, double criticality, double sd) {
+  int count = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Recording recording = Record(Doses(1, 12), Linear({criticality}), {.sd = sd}, seed);
+    count += Estimate(recording, {.draws = 19, .seed = seed}).groups[0].verdict == verdict;
+  }
+  return count;
+}
+
+// At the margin itself, where either verdict is the hardest: 2.5 % (5 of 200 expected, 99.9 % have
+// at most 14) and 5 % (10 expected, at most 21).
+TEST(CoverageTest, VerdictsAreRarelyWrongAtTheMargin) {
+  EXPECT_LE(Count(Verdict::kMatters, 0.05, 0.003), 14);
+  EXPECT_LE(Count(Verdict::kDoesNotMatter, 0.05, 0.003), 21);
+}
+
+TEST(CoverageTest, VerdictsAreReachedWithLittleNoise) {
+  EXPECT_GE(Count(Verdict::kMatters, 0.5, 0.003), 199);
+  EXPECT_GE(Count(Verdict::kDoesNotMatter, 0, 0.001), 199);
+  EXPECT_EQ(Count(Verdict::kDoesNotMatter, 0, 0.02), 0);
+}
+
+}  // namespace
+}  // namespace sbump
