@@ -48,19 +48,22 @@ std::vector<Order> RandomSquare(const Order& arms, Random& random) {
   return rows;
 }
 
-std::vector<Order> OrdersOf(const Order& arms, size_t blocks, Random& random) {
-  const size_t rows_of_square = arms.size() * (arms.size() % 2 == 0 ? 1 : 2);
+std::vector<Order> BalancedOrders(const Order& arms, size_t blocks, Random& random) {
   std::vector<Order> orders;
   while (orders.size() < blocks) {
-    if (blocks < rows_of_square) {
-      orders.push_back(arms);
-      random.Shuffle(orders.back());
-      continue;
-    }
     for (Order& row : RandomSquare(arms, random)) {
       if (orders.size() < blocks) orders.push_back(std::move(row));
     }
   }
+  return orders;
+}
+
+std::vector<Order> OrdersOf(const Order& arms, const ScheduleOptions& options, Random& random) {
+  const size_t rows_of_square = arms.size() * (arms.size() % 2 == 0 ? 1 : 2);
+  if (options.balanced && options.blocks >= rows_of_square)
+    return BalancedOrders(arms, options.blocks, random);
+  std::vector<Order> orders(options.blocks, arms);
+  for (Order& order : orders) random.Shuffle(order);
   return orders;
 }
 
@@ -85,7 +88,7 @@ absl::StatusOr<std::vector<std::vector<uint32_t>>> MakeSchedule(const std::vecto
     (arms[i].kind == ArmKind::kUnprobed ? sometimes : always).push_back(i);
   if (always.size() < 2) return absl::InvalidArgumentError("fewer than two arms with probes");
   Random random(options.seed);
-  std::vector<Order> orders = OrdersOf(always, options.blocks, random);
+  std::vector<Order> orders = OrdersOf(always, options, random);
   for (size_t block = 0; block < orders.size(); block += options.unprobed_every) {
     for (const uint32_t arm : sometimes) {
       const auto place = static_cast<ptrdiff_t>(random.Below(orders[block].size() + 1));

@@ -17,17 +17,19 @@ struct ScheduleOptions {
   uint32_t blocks = 12;
   // Unprobed arms are tried in the first block and each so many blocks after it. At least 1.
   uint32_t unprobed_every = 4;
+  // Whether orders are balanced over blocks (below), where there are blocks enough for that.
+  bool balanced = false;
   uint64_t seed = 0;
 };
 
 // For each block the arms (their indices) in the order in which they are tried. Each arm comes once
-// a block, in a random order; the same seed gives the same schedule.
+// a block; the same seed gives the same schedule.
 //
-// Where there are at least as many blocks as it takes (as many as arms, or twice as many of an odd
-// number of arms), the orders are rows of Williams's squares with arms relabelled at random: over
-// the rows of a square each arm comes at each place, and right after each other arm, equally often,
-// so that what is left of an arm in the next window, and a drift, fall on all arms alike.
-// Otherwise each block is shuffled for itself.
+// Each block is shuffled for itself: that is what makes p-values by permutation exact, whatever the
+// noise is like. Balanced, the orders are rows of Williams's squares with arms relabelled at
+// random: over the rows of a square (as many as arms, or twice as many of an odd number) each arm
+// comes at each place, and right after each other arm, equally often. Blocks are not independent
+// then, and p-values are too small where noise lasts longer than a window: README.md, 2026-11-26.
 //
 // kInvalidArgument: fewer than two arms, no block, or more than the bounds above.
 absl::StatusOr<std::vector<std::vector<uint32_t>>> MakeSchedule(const std::vector<Arm>& arms,

@@ -43,11 +43,11 @@ TEST(ScheduleTest, EachBlockHoldsEachArmOnce) {
   }
 }
 
-TEST(ScheduleTest, EachArmFollowsEachOtherEquallyOften) {
+TEST(ScheduleTest, BalancedEachArmFollowsEachOtherEquallyOften) {
   const std::vector<std::pair<uint32_t, uint32_t>> arms_and_blocks = {
       {2, 12}, {4, 12}, {6, 12}, {3, 12}, {5, 20}};
   for (const auto& [arms, blocks] : arms_and_blocks) {
-    const auto schedule = MakeSchedule(Arms(arms), {.blocks = blocks, .seed = 7});
+    const auto schedule = MakeSchedule(Arms(arms), {.blocks = blocks, .balanced = true, .seed = 7});
     const auto counts = Successions(*schedule);
     EXPECT_EQ(counts.size(), arms * (arms - 1));
     for (const auto& [pair, count] : counts)
@@ -55,8 +55,8 @@ TEST(ScheduleTest, EachArmFollowsEachOtherEquallyOften) {
   }
 }
 
-TEST(ScheduleTest, EachArmComesAtEachPlaceEquallyOften) {
-  const auto schedule = MakeSchedule(Arms(4), {.blocks = 12, .seed = 3});
+TEST(ScheduleTest, BalancedEachArmComesAtEachPlaceEquallyOften) {
+  const auto schedule = MakeSchedule(Arms(4), {.blocks = 12, .balanced = true, .seed = 3});
   std::map<std::pair<size_t, uint32_t>, int> counts;
   for (const auto& block : *schedule) {
     for (size_t place = 0; place < block.size(); ++place) ++counts[{place, block[place]}];
@@ -65,8 +65,8 @@ TEST(ScheduleTest, EachArmComesAtEachPlaceEquallyOften) {
   for (const auto& [place, count] : counts) EXPECT_EQ(count, 3);
 }
 
-TEST(ScheduleTest, ManyArmsAreShuffled) {
-  const auto schedule = MakeSchedule(Arms(41), {.blocks = 12, .seed = 1});
+TEST(ScheduleTest, TooManyArmsForTheBlocksAreShuffled) {
+  const auto schedule = MakeSchedule(Arms(41), {.blocks = 12, .balanced = true, .seed = 1});
   EXPECT_EQ(std::set(schedule->begin(), schedule->end()).size(), 12u);
 }
 
@@ -92,11 +92,24 @@ TEST(ScheduleTest, StaysWhatItWasForASeed) {
 
 // 99.9 % of 6,000 even draws of six orders are within 1,000 +- 95.
 TEST(ScheduleTest, EachOrderIsAsLikely) {
-  std::map<std::vector<uint32_t>, int> counts;
-  for (uint64_t seed = 0; seed < 6'000; ++seed)
-    ++counts[MakeSchedule(Arms(3), {.blocks = 6, .seed = seed})->front()];
-  EXPECT_EQ(counts.size(), 6u);
-  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1'000, 100);
+  for (const bool balanced : {false, true}) {
+    std::map<std::vector<uint32_t>, int> counts;
+    for (uint64_t seed = 0; seed < 6'000; ++seed) {
+      const ScheduleOptions options = {.blocks = 6, .balanced = balanced, .seed = seed};
+      ++counts[MakeSchedule(Arms(3), options)->front()];
+    }
+    EXPECT_EQ(counts.size(), 6u);
+    for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1'000, 100);
+  }
+}
+
+// All pairs of orders of two blocks are as likely: blocks know nothing of each other.
+TEST(ScheduleTest, BlocksAreIndependent) {
+  std::map<Schedule, int> counts;
+  for (uint64_t seed = 0; seed < 7'200; ++seed)
+    ++counts[*MakeSchedule(Arms(3), {.blocks = 2, .seed = seed})];
+  EXPECT_EQ(counts.size(), 36u);
+  for (const auto& [schedule, count] : counts) EXPECT_NEAR(count, 200, 60);
 }
 
 TEST(ScheduleTest, SizesOutOfBoundsAreErrors) {

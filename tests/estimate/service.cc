@@ -110,7 +110,8 @@ Design Factorial(uint32_t blocks, double top) {
 
 Recording Record(const Design& design, const Truth& truth, const NoiseKind& noise, uint64_t seed) {
   Recording recording = {.groups = design.groups, .arms = design.arms};
-  const auto schedule = *MakeSchedule(design.arms, {.blocks = design.blocks, .seed = seed});
+  const auto schedule = *MakeSchedule(
+      design.arms, {.blocks = design.blocks, .balanced = design.balanced, .seed = seed});
   Random random(~seed);
   Noise level(noise, design.blocks * design.arms.size(), random);
   uint64_t now_ns = kWindowNs;

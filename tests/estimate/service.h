@@ -45,6 +45,7 @@ struct Design {
   std::vector<Group> groups;
   std::vector<Arm> arms;
   uint32_t blocks = 12;
+  bool balanced = false;  // order of arms
 };
 
 // A sham and, for each of `groups` groups, doses of 1/4, 1/2 and 1 of the top one.

@@ -25,6 +25,7 @@
 namespace sbump {
 namespace {
 
+constexpr size_t kDraws = 1'999;
 constexpr double kTopNs = kHitsPerUnit * kTopDelayNs;
 
 struct Counts {
@@ -55,23 +56,28 @@ void Row(const std::string& name, const std::vector<Counts>& all) {
 
 // Coverage, false positives and power of one group.
 void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
-  Counts covers, false_positives, power_half, power_one;
+  Counts covers, false_positives, of_balanced, power_half, power_one;
+  Design balanced = Doses(1, blocks);
+  balanced.balanced = true;
   for (int run = 0; run < runs; ++run) {
     const auto seed = static_cast<uint64_t>(run);
     const auto samples = [&](double criticality) {
       return SamplesOf(Record(Doses(1, blocks), Linear({criticality}), noise, seed), 0);
     };
     const auto rejects = [&](double criticality) {
-      return PermutationP(samples(criticality), {.seed = seed}) <= 0.05;
+      return PermutationP(samples(criticality), {.draws = kDraws, .seed = seed}) <= 0.05;
     };
     const auto estimate = EstimateMiddle(SlopesOf(samples(1)).values(), 0.95);
     covers.Add(estimate.interval->Contains(1));
     false_positives.Add(rejects(0));
+    const Recording of_squares = Record(balanced, Linear({0}), noise, seed);
+    of_balanced.Add(PermutationP(SamplesOf(of_squares, 0), {.draws = kDraws, .seed = seed}) <=
+                    0.05);
     power_half.Add(rejects(0.5));
     power_one.Add(rejects(1));
   }
   Row(noise.name + ", " + std::to_string(blocks) + " blocks",
-      {covers, false_positives, power_half, power_one});
+      {covers, false_positives, of_balanced, power_half, power_one});
 }
 
 // Five groups, of which one matters; and five of which none does.
@@ -148,7 +154,7 @@ void Planned(const NoiseKind& noise, double effect, int runs) {
     const auto seed = static_cast<uint64_t>(run);
     const Design design = {.groups = {{.name = "f"}}, .arms = plan->arms, .blocks = plan->blocks};
     const Recording recording = Record(design, Linear({effect / 0.1}), noise, seed);
-    found.Add(PermutationP(SamplesOf(recording, 0), {.seed = seed}) <= 0.05);
+    found.Add(PermutationP(SamplesOf(recording, 0), {.draws = kDraws, .seed = seed}) <= 0.05);
   }
   char name[80];
   std::snprintf(name, sizeof name, "%s, %.0f %% effect: %u blocks, %.0f s", noise.name.c_str(),
@@ -163,8 +169,8 @@ void Head(const std::string& title, int runs, const std::string& columns) {
 int Main(int runs) {
   const std::vector<NoiseKind> noises = {Iid(), Ar(), ArDrift(), ArDriftJumps()};
   Head("One group", runs,
-       "| noise | 95 % interval covers 1 | found where there is nothing | found: criticality 0.5 | "
-       "found: criticality 1 |\n|---|---|---|---|---|");
+       "| noise | 95 % interval covers 1 | found where there is nothing | the same, balanced | "
+       "found: criticality 0.5 | found: criticality 1 |\n|---|---|---|---|---|---|");
   for (const NoiseKind& noise : noises) OneGroup(noise, 12, runs);
   OneGroup(ArDriftJumps(), 8, runs);
   OneGroup(ArDriftJumps(), 24, runs);
