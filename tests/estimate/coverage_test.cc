@@ -5,6 +5,7 @@
 #include "daemon/estimate/block_slopes.h"
 #include "daemon/estimate/estimate.h"
 #include "daemon/estimate/permutation.h"
+#include "daemon/estimate/plan_precision.h"
 #include "daemon/estimate/signed_rank.h"
 #include "tests/estimate/service.h"
 
@@ -31,6 +32,20 @@ TEST(CoverageTest, IntervalsHoldTheTruth) {
       EXPECT_GE(covered, 364) << noise.name << ", " << blocks << " blocks";
       EXPECT_LE(covered, 396) << noise.name << ", " << blocks << " blocks";
     }
+  }
+}
+
+// What a plan says of an experiment's precision, against a hundred experiments.
+TEST(CoverageTest, IntervalsAreAsWideAsPlanned) {
+  for (const uint32_t blocks : {12, 24}) {
+    double half_width = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      const Recording recording = Record(Doses(1, blocks), Linear({0.5}), Iid(), seed);
+      const auto estimate = EstimateMiddle(SlopesOf(SamplesOf(recording, 0)).values(), 0.95);
+      half_width += estimate.interval->half_width() / 100;
+    }
+    const double planned = HalfWidth({.cv = 0.02, .top_share = 0.1}, blocks);
+    EXPECT_NEAR(half_width, planned, 0.1 * planned) << blocks << " blocks";
   }
 }
 

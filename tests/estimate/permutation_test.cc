@@ -129,6 +129,18 @@ TEST(MaxTTest, PAndIntervalAgree) {
   }
 }
 
+TEST(MaxTTest, AnEffectOfOneGroupIsNoNoiseOfOthers) {
+  const Recording none = Record(Doses(3, 12), Linear({0, 0, 0}), Iid(), 4);
+  const Recording great = Record(Doses(3, 12), Linear({5, 0, 0}), Iid(), 4);
+  const auto before = SimultaneousOf(none, Middles(none), 0.95, {.draws = 499});
+  const auto after = SimultaneousOf(great, Middles(great), 0.95, {.draws = 499});
+  for (size_t group = 1; group < 3; ++group) {
+    const double half_width = before[group].interval->half_width();
+    EXPECT_NEAR(after[group].interval->half_width(), half_width, 0.01 * half_width);
+    EXPECT_NEAR(after[group].p, before[group].p, 0.01);
+  }
+}
+
 TEST(MaxTTest, MoreGroupsWidenIntervals) {
   const Recording one = Record(Doses(1, 12), Linear({0}), Iid(), 3);
   const auto alone = SimultaneousOf(one, Middles(one), 0.95, {.draws = 999});

@@ -72,6 +72,13 @@ TEST(HingeTest, ALineAndNoEffectHaveNoSlack) {
   EXPECT_LE(of_nothing, 12);
 }
 
+TEST(HingeTest, AProgramThatGetsFasterHasNoSlack) {
+  const Truth faster = [](const std::vector<double>& x_ns) {
+    return -std::max(0.0, x_ns[0] - 0.3 * kTopNs);
+  };
+  EXPECT_FALSE(HingeOf(faster, {.sd = 1e-4}, 1)->claimed);
+}
+
 TEST(HingeTest, TooLittleIsNothing) {
   EXPECT_FALSE(FitHinge({}, 0.95));
   EXPECT_FALSE(FitHinge(SamplesOf(Record(Doses(1, 5), Linear({1}), Iid(), 1), 0), 0.95));
