@@ -2,10 +2,7 @@
 // against the line y = y0 + c x, each block with a y0 of its own.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "daemon/estimate/interval.h"

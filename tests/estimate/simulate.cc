@@ -4,19 +4,17 @@
 //
 // Four kinds of noise (service.cc); 4 doses in ratio 0:1:2:4, the top one 10 % of a unit, 12
 // blocks. In brackets: the binomial 99 % interval (Clopper and Pearson) of a share.
+#include <algorithm>
 #include <boost/math/distributions/beta.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "daemon/estimate/additivity.h"
 #include "daemon/estimate/block_slopes.h"
-#include "daemon/estimate/check_recording.h"
 #include "daemon/estimate/estimate.h"
 #include "daemon/estimate/hinge.h"
-#include "daemon/estimate/max_t.h"
 #include "daemon/estimate/permutation.h"
 #include "daemon/estimate/plan.h"
 #include "daemon/estimate/signed_rank.h"
