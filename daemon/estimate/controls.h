@@ -13,20 +13,25 @@ namespace sbump {
 struct ControlResult {
   std::string name;
   GroupRole role = GroupRole::kTested;
-  std::optional<Interval> interval;  // of the criticality, at 95 %
+  double estimate = 0;               // of the criticality
+  std::optional<Interval> interval;  // at 95 %
   double p = 1;
 };
 
 struct ControlFindings {
   std::string invalid;  // why the whole run is; empty: it is not
+  // What the metric's own function comes to, where that is less than 1: units are made side by side
+  // then, and a delay in one of them is shared by all. Margins are meant as shares of it.
+  double whole = 1;
   std::vector<std::string> warnings;
 };
 
 // At 5 % one good experiment of twenty would be thrown away for its negative control.
 inline constexpr double kNegativeControlAlpha = 0.01;
 
-// The positive control's interval must come within `tolerance` of 1, and the negative one must not
-// be rejected at kNegativeControlAlpha. Groups that are tested are passed over.
+// The positive control's delays must be felt: its interval must reach above `tolerance`. And the
+// negative one must not be rejected at kNegativeControlAlpha. Groups that are tested are passed
+// over.
 ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance);
 
 }  // namespace sbump

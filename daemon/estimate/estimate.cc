@@ -83,9 +83,10 @@ void Compare(RunEstimate& run) {
 void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
   std::vector<ControlResult> controls;
   for (const GroupEstimate& group : run.groups)
-    controls.push_back({group.name, group.role, group.interval, group.p});
+    controls.push_back({group.name, group.role, group.criticality, group.interval, group.p});
   const ControlFindings findings = CheckControls(controls, options.control_tolerance);
   run.invalid = findings.invalid;
+  run.whole = findings.whole;
   run.warnings.insert(run.warnings.end(), findings.warnings.begin(), findings.warnings.end());
 }
 
@@ -103,7 +104,7 @@ void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
                           .hits = group.hits_per_unit > 0 ? uint64_t{1} : uint64_t{0},
                           .estimate = MiddleOf(group, group.interval),
                           .equivalence = MiddleOf(group, group.equivalence),
-                          .margin = options.margin};
+                          .margin = options.margin * run.whole};
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
     group.verdict = judgement.verdict;

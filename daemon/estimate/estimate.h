@@ -22,10 +22,12 @@ struct EstimateOptions {
   // Of intervals: 0.95, or 1 - p of an early look (early_stop.h), and the equivalence intervals'
   // tails are twice as large then, too.
   double level = 0.95;
-  double margin = 0.05;            // criticalities of at most this do not matter
-  double control_tolerance = 0.1;  // how far from 1 the positive control's interval may stay
-  size_t draws = 10'000;           // of permutations
-  uint64_t seed = 0;               // the same recording, options and seed: the same report
+  double margin = 0.05;  // criticalities of at most this do not matter
+  // How much of a delay in the metric's own function must be felt, and how far from 1 that may be
+  // without a word.
+  double control_tolerance = 0.1;
+  size_t draws = 10'000;  // of permutations
+  uint64_t seed = 0;      // the same recording, options and seed: the same report
 };
 
 struct GroupEstimate {
@@ -64,6 +66,7 @@ struct GroupEstimate {
 
 struct RunEstimate {
   std::string invalid;  // why all of it is; empty: it is not
+  double whole = 1;     // what all of a unit comes to (controls.h)
   std::vector<GroupEstimate> groups;
   std::vector<PairEffect> pairs;
   std::optional<Intrusion> intrusion;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kLeastUnits = 100, kLeastLatencies = 10, kLeastAutocorrelations = 10;
 constexpr double kLeastWindowNs = 100e6;
+// Within a budget that holds no more.
+constexpr double kFewestUnits = 20, kShortestWindowNs = 50e6;
 constexpr double kWashoutShare = 0.10, kWashoutP99s = 3;
 // More of them are no better than longer windows, of which washouts take less.
 constexpr uint32_t kEnoughBlocks = 48;
@@ -134,9 +136,24 @@ struct Choice {
   uint32_t blocks = kBlocksOfPlan;
 };
 
+// Of a short window more is noise, but there are more of them: only what is left out after each
+// switch, and the fewer units, set a limit.
+double ShortestWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
+  return std::max(kFewestUnits * pilot.noise.mean_ns * (1 + wishes.top_share), kShortestWindowNs);
+}
+
+// The longest that leaves room for kBlocksOfPlan of them.
+double WindowWithin(const PilotFigures& pilot, const PlanWishes& wishes, const Plan& plan,
+                    double window_ns, double budget_ns) {
+  const double each_ns = budget_ns / Windows(plan, kBlocksOfPlan);
+  const double shorter_ns = std::min(each_ns / (1 + kWashoutShare), each_ns - WashoutNs(pilot, 0));
+  return std::clamp(shorter_ns, std::min(ShortestWindowNs(pilot, wishes), window_ns), window_ns);
+}
+
 // Without a wish for precision: as much as the budget holds.
-absl::StatusOr<Choice> FillBudget(const PilotFigures& pilot, const Plan& plan, double window_ns,
-                                  double budget_ns) {
+absl::StatusOr<Choice> FillBudget(const PilotFigures& pilot, const PlanWishes& wishes,
+                                  const Plan& plan, double window_ns, double budget_ns) {
+  window_ns = WindowWithin(pilot, wishes, plan, window_ns, budget_ns);
   const double each_ns = window_ns + WashoutNs(pilot, window_ns);
   uint32_t blocks = BlocksWithin(plan, each_ns, budget_ns);
   if (blocks < kFewestBlocksOfPlan)
@@ -155,7 +172,7 @@ absl::StatusOr<Choice> FillBudget(const PilotFigures& pilot, const Plan& plan, d
 absl::StatusOr<Choice> Choose(const PilotFigures& pilot, const PlanWishes& wishes, const Plan& plan,
                               const Precision& precision, double window_ns) {
   if (!wishes.smallest_effect && !wishes.half_width) {
-    if (wishes.budget_ns) return FillBudget(pilot, plan, window_ns, *wishes.budget_ns);
+    if (wishes.budget_ns) return FillBudget(pilot, wishes, plan, window_ns, *wishes.budget_ns);
     return Choice{.window_ns = window_ns};
   }
   const std::optional<uint32_t> blocks =

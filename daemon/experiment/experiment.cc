@@ -16,6 +16,8 @@ namespace {
 
 // Without a budget: longer than anybody waits without having been asked.
 constexpr double kDefaultBudgetNs = 600e9;
+// The rest is for switches of arms, bare windows' probes, and the detach.
+constexpr double kShareForBlocks = 0.95;
 // What a verdict of "does not matter" leaves of the margin for the estimate to be off.
 constexpr double kShareOfMargin = 0.8;
 
@@ -100,7 +102,8 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                                   const Pilot& pilot, uint64_t spent_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
   SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
-  const double left_ns = static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns);
+  const double left_ns = kShareForBlocks * static_cast<double>(wishes.budget_ns) -
+                         static_cast<double>(spent_ns);
   SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(pilot, taken, wishes, std::max(left_ns, 1.0)));
   ExperimentPlan made = {.groups = groups,
                          .washout_ns = wishes.washout_ns == 0 ? plan.washout_ns : wishes.washout_ns,

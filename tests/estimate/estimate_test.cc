@@ -121,11 +121,22 @@ TEST(EstimateTest, AFailedControlMakesAllInvalid) {
   design.groups[2].role = GroupRole::kNegativeControl;
   const NoiseKind quiet = {.sd = 0.003};
   EXPECT_EQ(Estimate(Record(design, Linear({1, 1, 0}), quiet, 1), kQuick).invalid, "");
-  const RunEstimate positive = Estimate(Record(design, Linear({1, 0.5, 0}), quiet, 1), kQuick);
+  const RunEstimate positive = Estimate(Record(design, Linear({1, 0, 0}), quiet, 1), kQuick);
   EXPECT_TRUE(Says(positive.invalid, "positive control"));
   EXPECT_EQ(positive.groups[0].verdict, Verdict::kInvalid);
   const RunEstimate negative = Estimate(Record(design, Linear({1, 1, 1}), quiet, 1), kQuick);
   EXPECT_TRUE(Says(negative.invalid, "negative control"));
+}
+
+// Of four workers that each lose a delay: all of a unit comes to a quarter.
+TEST(EstimateTest, TheMarginIsAShareOfWhatAUnitComesTo) {
+  Design design = Doses(3, 12);
+  design.groups[2].role = GroupRole::kPositiveControl;
+  const RunEstimate run =
+      Estimate(Record(design, Linear({0.25, 0.04, 0.25}), {.sd = 0.0003}, 1), {.margin = 0.1});
+  EXPECT_NEAR(run.whole, 0.25, 0.01);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kMatters);
+  EXPECT_EQ(run.groups[1].verdict, Verdict::kMatters) << run.groups[1].why;
 }
 
 TEST(EstimateTest, SlackAndPairsAreTold) {

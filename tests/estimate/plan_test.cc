@@ -93,11 +93,20 @@ TEST(PlanTest, ABudgetIsUsedAndKept) {
   }
 }
 
-TEST(PlanTest, ASmallBudgetSaysWhatItWouldTake) {
-  const auto plan = MakePlan(Service(), {.budget_ns = 2e9});
+TEST(PlanTest, ASmallBudgetHasShortWindows) {
+  const auto plan = MakePlan(Service(), {.budget_ns = 4e9});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LE(plan->duration_ns, 4e9);
+  EXPECT_GE(plan->blocks, kBlocksOfPlan - 1);
+  EXPECT_LT(plan->window_ns, 100e6);
+  EXPECT_GE(plan->window_ns, 50e6);
+}
+
+TEST(PlanTest, ATinyBudgetSaysWhatItWouldTake) {
+  const auto plan = MakePlan(Service(), {.budget_ns = 1e9});
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
-  // 34 windows of 121 ms.
-  EXPECT_NE(plan.status().ToString().find("that takes 4.1 s"), std::string::npos) << plan.status();
+  // 34 windows of 55 ms.
+  EXPECT_NE(plan.status().ToString().find("that takes 1.9 s"), std::string::npos) << plan.status();
   const auto exact = MakePlan(Service(), {.budget_ns = 60e9, .half_width = 0.01});
   EXPECT_EQ(exact.status().code(), absl::StatusCode::kResourceExhausted);
 }

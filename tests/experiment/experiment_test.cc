@@ -58,7 +58,7 @@ FakeSpecimen Service(double noise) {
 }
 
 TEST(ExperimentTest, FindsWhatMattersAndWhatDoesNot) {
-  FakeSpecimen service = Service(0.2);
+  FakeSpecimen service = Service(0.1);
   Told told;
   const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
   ASSERT_TRUE(status.ok()) << status;
@@ -114,14 +114,14 @@ TEST(ExperimentTest, NoWork) {
   Told told;
   const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(status.message().starts_with("the metric does not move")) << status;
+  EXPECT_EQ(status.message().find("the metric does not move"), 0) << status;
 }
 
 TEST(ExperimentTest, WorkThatIsTooSeldom) {
   FakeSpecimen service(8e9, {FakeGroup{}});
   Told told;
   const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
-  EXPECT_TRUE(status.message().starts_with("only 1 units of work in 15 s")) << status;
+  EXPECT_EQ(status.message().find("only 1 units of work in 15 s"), 0) << status;
 }
 
 TEST(ExperimentTest, NeverCalledIsNeverAVerdict) {
@@ -166,7 +166,7 @@ TEST(ExperimentTest, TheServiceComesFirst) {
   Told told;
   const absl::Status status = RunExperiment(service, {{"lock"}}, Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
-  EXPECT_TRUE(status.message().starts_with("guardrail: throughput fell to ")) << status;
+  EXPECT_EQ(status.message().find("guardrail: throughput fell to "), 0) << status;
   EXPECT_EQ(service.switches().back().delay_ns, std::vector<uint64_t>{0});
 }
 
