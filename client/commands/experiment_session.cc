@@ -128,9 +128,11 @@ class Follower {
   ExitCode Finish(const absl::Status& status) {
     bar_.Erase();
     if (result_) Tell(*result_);
-    if (end_ && !ProofIsClean(end_->end().detach_proof()))
-      return Fail(ExitCode::kError, ProofText(end_->end().detach_proof()));
+    if (const Outcome outcome = OfSession(); outcome.code != ExitCode::kOk)
+      return Fail(outcome.code, outcome.message);
     if (declined_) return ExitCode::kOk;
+    if (status.message().find("guardrail: ") == 0)
+      return Fail(ExitCode::kGuardrail, Printable(ToStd(status.message())));
     if (!status.ok()) return Fail(status, Subject::kProcess);
     if (!result_)
       return Fail(ExitCode::kError, "the daemon ended the experiment without an answer");
@@ -140,6 +142,18 @@ class Follower {
   }
 
  private:
+  // Where it ended by itself, or badly.
+  Outcome OfSession() const {
+    if (!end_) return {};
+    v1::SessionUpdate head = *end_;
+    if (head.end().reason().starts_with("experiment over") ||
+        head.end().reason().starts_with("stopped by its client"))
+      head.mutable_end()->set_reason("detached");
+    head.clear_patterns();  // what was called is in the answer
+    head.mutable_end()->clear_no_match();
+    return AttachOutcome(head, {});
+  }
+
   void TakeUpdate(const v1::SessionUpdate& piece) {
     auto update = merger_.Add(piece);
     if (!update) return;

@@ -16,6 +16,7 @@ namespace {
 
 // Without a budget: longer than anybody waits without having been asked.
 constexpr double kDefaultBudgetNs = 600e9;
+constexpr int kMostSlowWindows = 2;  // in a row
 // The rest is for switches of arms, bare windows' probes, and the detach.
 constexpr double kShareForBlocks = 0.95;
 // What a verdict of "does not matter" leaves of the margin for the estimate to be off.
@@ -102,8 +103,8 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                                   const Pilot& pilot, uint64_t spent_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
   SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
-  const double left_ns = kShareForBlocks * static_cast<double>(wishes.budget_ns) -
-                         static_cast<double>(spent_ns);
+  const double left_ns =
+      kShareForBlocks * static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns);
   SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(pilot, taken, wishes, std::max(left_ns, 1.0)));
   ExperimentPlan made = {.groups = groups,
                          .washout_ns = wishes.washout_ns == 0 ? plan.washout_ns : wishes.washout_ns,
@@ -198,10 +199,11 @@ class Run {
     return CheckThroughput(window);
   }
 
-  // A guardrail: the service comes first.
-  absl::Status CheckThroughput(const Window& window) const {
+  // A guardrail: the service comes first. One window alone may be a stall of the machine.
+  absl::Status CheckThroughput(const Window& window) {
     const double share = window.flaw.empty() ? plan_.unit_ns / NsPerUnit(window) : 0;
-    if (share >= wishes_.lowest_throughput) return absl::OkStatus();
+    slow_windows_ = share < wishes_.lowest_throughput ? slow_windows_ + 1 : 0;
+    if (slow_windows_ < kMostSlowWindows) return absl::OkStatus();
     return absl::AbortedError(
         StrCat("guardrail: throughput fell to ", Percent(share), " of the undelayed one, below ",
                Percent(wishes_.lowest_throughput), ": all delays were taken away"));
@@ -213,6 +215,7 @@ class Run {
   ExperimentListener& listener_;
   ExperimentPlan plan_;
   Recording recording_;
+  int slow_windows_ = 0;  // the last ones
 };
 
 }  // namespace

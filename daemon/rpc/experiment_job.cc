@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "daemon/base/str_cat.h"
 #include "daemon/rpc/experiment_to_proto.h"
 
 namespace sbump {
@@ -61,7 +62,7 @@ absl::Status ExperimentJob::Begin(const v1::Experiment& message) {
   };
   const auto on_end = [self, admission](const absl::Status& status) {
     admission->Ended(status);
-    self->Interrupt(absl::AbortedError("the session has ended"));
+    self->Interrupt(absl::AbortedError(StrCat("the session has ended: ", self->end_reason_)));
     self->control_.Post([self, status] { self->SessionEnded(status); });
   };
   SB_ASSIGN_OR_RETURN(session_, table_.Begin(std::move(spec), on_snapshot, on_end));
@@ -97,6 +98,7 @@ void ExperimentJob::ClientGone() {
 // Its beginning, and its end with the proof. In between windows say more.
 void ExperimentJob::OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot) {
   const bool is_end = snapshot->end != nullptr;
+  if (is_end) end_reason_ = snapshot->end->reason;
   if (is_end && snapshot->end->failed) return;  // the call ends with the error
   if (was_active_ && !is_end) return;
   Tell(*snapshot);

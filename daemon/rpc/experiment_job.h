@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "daemon/experiment/experiment.h"
@@ -66,6 +67,7 @@ class ExperimentJob : public ExperimentListener,
   // The session's thread only.
   SeenRows seen_;
   bool was_active_ = false;
+  std::string end_reason_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
