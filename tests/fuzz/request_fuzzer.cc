@@ -8,6 +8,7 @@
 #include "daemon/base/utf8.h"
 #include "daemon/rpc/modules_to_proto.h"
 #include "daemon/rpc/modules_watcher.h"
+#include "daemon/rpc/to_experiment.h"
 #include "daemon/rpc/to_spec.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
@@ -89,6 +90,20 @@ void CheckWatchModules(const v1::WatchModulesRequest& request) {
   CheckModules(request.tree());
 }
 
+void CheckExperiment(const v1::RunRequest& request) {
+  const absl::StatusOr<sbump::ExperimentRequest> experiment = sbump::ToExperiment(request.begin());
+  if (!experiment.ok()) return Require(absl::IsInvalidArgument(experiment.status()));
+  const size_t groups = experiment->groups.size();
+  Require(groups >= 1 && groups <= static_cast<size_t>(sbump::kMostGroups) + 1);
+  const sbump::TargetRules& rules = experiment->all.rules;
+  CheckTargets(*rules.targets, sbump::kLongestSleepNs);
+  Require(rules.arm->delay_ns.size() == groups && rules.arm->most_ns <= sbump::kLongestSleepNs);
+  Require(experiment->all.group_of.size() ==
+          rules.targets->patterns().size() + rules.natives->size() + rules.modules->targets.size());
+  for (const uint32_t group : experiment->all.group_of) Require(group < groups);
+  Require(experiment->wishes.top_share > 0 && experiment->wishes.top_share <= 1);
+}
+
 template <typename Request>
 void CheckSessionId(const Request& request) {
   const std::string& id = request.session_id();
@@ -111,6 +126,7 @@ constexpr sbump::Trial kTrials[] = {
     With<v1::WatchModulesRequest, CheckWatchModules>,
     With<v1::WatchSpansRequest, CheckSessionId<v1::WatchSpansRequest>>,
     With<v1::GetInfoRequest, Take<v1::GetInfoRequest>>,
+    With<v1::RunRequest, CheckExperiment>,
 };
 
 }  // namespace

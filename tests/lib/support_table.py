@@ -43,6 +43,7 @@ ROWS = (
     ("models as schedules", "schedule_test", ""),
     ("spans of modules", "spans_test", ""),
     ("callables that are no modules", "callables_test", ""),
+    ("experiments: does it matter?", "sweep_test", ""),
     ("the tree, delays and spans with Debian's torch", "torch_test", ""),
     ("the graph of a model: refused without Debian's torch, told with it", "graph_test", ""),
     ("beside the process's own tracers", "tools_test", ""),

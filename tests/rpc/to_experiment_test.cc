@@ -26,7 +26,7 @@ void ExpectRefused(const std::function<void(v1::Experiment&)>& change, std::stri
   change(request);
   const absl::Status status = ToExperiment(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << why;
-  EXPECT_NE(status.message().find(ToAbsl(why)), absl::string_view::npos) << status;
+  EXPECT_NE(ToStd(status.message()).find(why), std::string_view::npos) << status;
 }
 
 TEST(ToExperimentTest, GroupsAreOneSelectionWithTheMetricFirst) {

@@ -7,6 +7,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/experiments.pb.h"
 #include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
@@ -15,7 +16,8 @@ namespace {
 namespace pb = google::protobuf;
 
 const pb::FileDescriptor* const kFiles[] = {v1::SessionUpdate::descriptor()->file(),
-                                            v1::Module::descriptor()->file()};
+                                            v1::Module::descriptor()->file(),
+                                            v1::Experiment::descriptor()->file()};
 
 std::string TypeOf(const pb::FieldDescriptor& field) {
   const std::string repeated = field.is_repeated() ? "repeated " : "";
