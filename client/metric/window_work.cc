@@ -1,0 +1,159 @@
+#include "client/metric/window_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
+
+namespace sbump {
+namespace {
+
+using Samples = std::span<const MetricSample>;
+
+Samples Inside(Samples samples, uint64_t begin_ns, uint64_t end_ns) {
+  const auto first = std::ranges::lower_bound(samples, begin_ns, {}, &MetricSample::at_ns);
+  const auto last = std::ranges::upper_bound(samples, end_ns, {}, &MetricSample::at_ns);
+  return first < last ? Samples(first, last) : Samples();
+}
+
+absl::Status BeganAgain(double from, double to) {
+  return absl::AbortedError(StrCat("the metric fell from ", from, " to ", to,
+                                   " in this window: the process behind it began again"));
+}
+
+// At least two samples that cover half of the window, of one epoch.
+absl::StatusOr<Samples> Usable(Samples samples, uint64_t begin_ns, uint64_t end_ns) {
+  const Samples inside = Inside(samples, begin_ns, end_ns);
+  if (inside.size() < 2) {
+    return absl::FailedPreconditionError(
+        StrCat("too few samples: ", inside.size(), " in this window; two are needed, twenty are ",
+               "good: make windows longer or read the metric more often"));
+  }
+  const uint64_t covered_ns = inside.back().at_ns - inside.front().at_ns;
+  if (covered_ns == 0 || covered_ns < (end_ns - begin_ns) / 2) {
+    return absl::FailedPreconditionError(StrCat(
+        "too few samples: they cover ", FormatDuration(covered_ns), " of a window of ",
+        FormatDuration(end_ns - begin_ns), ": reads failed, or windows are too short for them"));
+  }
+  for (size_t i = 1; i < inside.size(); ++i) {
+    if (inside[i].epoch != inside[i - 1].epoch)
+      return absl::AbortedError("the metric began again in this window");
+  }
+  return inside;
+}
+
+// Where it was seen to step: the samples, and the times.
+struct Steps {
+  size_t count = 0;
+  size_t first = 0;
+  size_t last = 0;
+
+  // Halfway between the reads before and after it.
+  static double TimeNs(Samples samples, size_t step) {
+    const double before = static_cast<double>(samples[step - 1].at_ns - samples[0].at_ns);
+    const double after = static_cast<double>(samples[step].at_ns - samples[0].at_ns);
+    return (before + after) / 2;
+  }
+};
+
+absl::StatusOr<Steps> FindSteps(Samples samples) {
+  Steps steps;
+  for (size_t i = 1; i < samples.size(); ++i) {
+    if (samples[i].value < samples[i - 1].value)
+      return BeganAgain(samples[i - 1].value, samples[i].value);
+    if (samples[i].value == samples[i - 1].value) continue;
+    if (steps.count++ == 0) steps.first = i;
+    steps.last = i;
+  }
+  return steps;
+}
+
+bool IsReadMoreOftenThanItSteps(Samples samples, const Steps& steps) {
+  const size_t reads = samples.size() - 1;
+  const double covered_ns = static_cast<double>(samples.back().at_ns - samples.front().at_ns);
+  const double stepping_ns = Steps::TimeNs(samples, steps.last) -  //
+                             Steps::TimeNs(samples, steps.first);
+  return (reads - steps.count) * 4 >= reads && stepping_ns * 2 >= covered_ns;
+}
+
+}  // namespace
+
+absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t end_ns) {
+  SB_ASSIGN_OR_RETURN(const Samples inside, Usable(samples, begin_ns, end_ns));
+  SB_ASSIGN_OR_RETURN(const Steps steps, FindSteps(inside));
+  if (steps.count == 0) {
+    return absl::NotFoundError(StrCat("no progress: the metric stayed at ", inside.front().value,
+                                      " in this window; is there load?"));
+  }
+  if (steps.count == 1) {
+    return absl::FailedPreconditionError(
+        "too few steps: the metric moved once in this window, which gives no rate; make windows "
+        "longer, or take a metric that moves more often");
+  }
+  WindowWork work;
+  work.steps = steps.count;
+  if (IsReadMoreOftenThanItSteps(inside, steps)) {
+    work.units = inside[steps.last].value - inside[steps.first].value;
+    work.work_ns = Steps::TimeNs(inside, steps.last) - Steps::TimeNs(inside, steps.first);
+  } else {
+    work.units = inside.back().value - inside.front().value;
+    work.work_ns = static_cast<double>(inside.back().at_ns - inside.front().at_ns);
+  }
+  work.units_in_window = work.units * (static_cast<double>(end_ns - begin_ns) / work.work_ns);
+  return work;
+}
+
+namespace {
+
+// What was observed between two samples, cumulative.
+absl::StatusOr<std::vector<MetricBucket>> Difference(const MetricSample& first,
+                                                     const MetricSample& last) {
+  const auto same = [](const MetricBucket& a, const MetricBucket& b) { return a.upper == b.upper; };
+  if (last.buckets.empty() || !std::isinf(last.buckets.back().upper) ||
+      !std::ranges::equal(first.buckets, last.buckets, same))
+    return absl::DataLossError("the histogram's buckets are missing, or others than before");
+  std::vector<MetricBucket> difference = last.buckets;
+  double least = 0;
+  for (size_t i = 0; i < difference.size(); ++i) {
+    difference[i].count -= first.buckets[i].count;
+    if (difference[i].count < 0) return BeganAgain(first.buckets[i].count, last.buckets[i].count);
+    // One that was read while it was written may hold less than the one below it.
+    least = difference[i].count = std::max(least, difference[i].count);
+  }
+  return difference;
+}
+
+}  // namespace
+
+absl::StatusOr<WindowLatency> LatencyIn(Samples samples, uint64_t begin_ns, uint64_t end_ns,
+                                        double quantile) {
+  if (!(quantile > 0 && quantile < 1))
+    return absl::InvalidArgumentError(StrCat("quantile ", quantile, ": above 0 and below 1"));
+  SB_ASSIGN_OR_RETURN(const Samples inside, Usable(samples, begin_ns, end_ns));
+  SB_ASSIGN_OR_RETURN(const std::vector<MetricBucket> buckets,
+                      Difference(inside.front(), inside.back()));
+  WindowLatency latency;
+  latency.observations = buckets.back().count;
+  if (latency.observations <= 0)
+    return absl::NotFoundError("no progress: nothing was observed in this window; is there load?");
+  const double rank = quantile * latency.observations;
+  const size_t at = std::ranges::lower_bound(buckets, rank, {}, &MetricBucket::count) -  //
+                    buckets.begin();
+  latency.upper = buckets[at].upper;
+  if (std::isinf(latency.upper)) {
+    return absl::OutOfRangeError(
+        StrCat("the quantile ", quantile, " lies above the histogram's largest bucket",
+               at == 0 ? "" : StrCat(" (", buckets[at - 1].upper, ")"),
+               "; take a lower one, or give the histogram larger buckets"));
+  }
+  const double below = at == 0 ? 0 : buckets[at - 1].count;
+  latency.lower = at == 0 ? std::min(0.0, latency.upper) : buckets[at - 1].upper;
+  const double part = (rank - below) / (buckets[at].count - below);
+  latency.value = latency.lower + (latency.upper - latency.lower) * part;
+  return latency;
+}
+
+}  // namespace sbump
