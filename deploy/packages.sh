@@ -17,7 +17,7 @@ BUILD=(
   # compiler and linker; g++ for its library, llvm-strip for the BPF programs, bpftool for their skeletons
   clang-14 lld-14 g++ llvm-14 bpftool
   # libraries: why each is here is in docs/dependencies.md
-  libabsl-dev libboost1.81-dev libbpf-dev libcli11-dev libelf-dev libfmt-dev libgrpc++-dev
+  libabsl-dev libboost1.81-dev libbpf-dev libcli11-dev libcurl4-openssl-dev libelf-dev libfmt-dev libgrpc++-dev
   libiberty-dev libprotobuf-dev libre2-dev libspdlog-dev libssl-dev libsystemd-dev libyaml-cpp-dev libzydis-dev
   prometheus-cpp-dev zlib1g-dev
   protobuf-compiler protobuf-compiler-grpc
