@@ -1,9 +1,9 @@
 #include "client/metric/prometheus_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "client/metric/number_text.h"
 #include "client/printable.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -119,19 +119,12 @@ absl::StatusOr<SeriesName> TakeSeriesName(std::string_view& rest) {
 
 namespace {
 
-// Digits and the rest of a number as from_chars() takes it, with a sign that may be +.
 absl::StatusOr<double> TakeValue(std::string_view rest) {
   SkipBlanks(rest);
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r"));
-  std::string_view digits = word;
-  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
-    return absl::InvalidArgumentError(
-        StrCat("\"", Printable(word.substr(0, 40)), "\" is not a number"));
-  }
-  return value;
+  if (const auto value = NumberFrom(word)) return *value;
+  return absl::InvalidArgumentError(
+      StrCat("\"", Printable(word.substr(0, 40)), "\" is not a number"));
 }
 
 // What is in front of each newline, and behind the last.
