@@ -214,7 +214,7 @@ TEST_F(LogSourceTest, MoreThanIsReadAtOnce) {
 TEST_F(LogSourceTest, ForeignBytes) {
   Append("");
   const auto source = Open("sum:n=(.*)$");
-  Append(std::string("\xff\xfe\0 n=\x1b[2J\n", 13));
+  Append(std::string("\xff\xfe\0 n=\x1b[2J\n", 11));
   const auto sample = source->Read();
   EXPECT_EQ(sample.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(sample.status().message()), testing::Not(HasSubstr("\x1b")));

@@ -135,7 +135,7 @@ TEST(PrometheusSourceTest, ARestartWithItsCountersAtZero) {
   service.Stop();
   const auto down = source->Read();
   EXPECT_EQ(down.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(down.status().message(), testing::StartsWith(source->text()));
+  EXPECT_THAT(std::string(down.status().message()), testing::StartsWith(source->text()));
   service.Say("a 2\n");
   service.Start(service.port());
   EXPECT_EQ(source->Read().status().code(), absl::StatusCode::kAborted);
