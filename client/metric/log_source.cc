@@ -61,7 +61,7 @@ void LogSource::Add(double number) {
   }
   if (has_matched_ && number < value_) {
     failed_.Update(absl::AbortedError(
-        StrCat("the number in the log fell from ", value_, " to ", number,
+        StrCat("the number in the log fell from ", NumberText(value_), " to ", NumberText(number),
                "; its process began again, or this is no running total (sum: adds numbers up)")));
   }
   value_ = number;

@@ -14,4 +14,9 @@ std::optional<double> NumberFrom(std::string_view text) {
   return value;
 }
 
+std::string NumberText(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
 }  // namespace sbump

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "client/metric/number_text.h"
 #include "client/printable.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -25,10 +26,11 @@ absl::Status RisingTotals::Compare(const std::map<std::string, double>& totals) 
   for (const auto& [part, before] : totals_) {
     const auto now = totals.find(part);
     if (now == totals.end())
-      return absl::AbortedError(StrCat(Named(part), "is gone (it was ", before, ")", kWhy));
-    if (now->second < before)
       return absl::AbortedError(
-          StrCat(Named(part), "fell from ", before, " to ", now->second, kWhy));
+          StrCat(Named(part), "is gone (it was ", NumberText(before), ")", kWhy));
+    if (now->second < before)
+      return absl::AbortedError(StrCat(Named(part), "fell from ", NumberText(before), " to ",
+                                       NumberText(now->second), kWhy));
   }
   return absl::OkStatus();
 }
@@ -36,7 +38,8 @@ absl::Status RisingTotals::Compare(const std::map<std::string, double>& totals) 
 absl::Status RisingTotals::Admit(std::map<std::string, double> totals) {
   for (const auto& [part, value] : totals) {
     if (!std::isfinite(value))
-      return absl::DataLossError(StrCat(Named(part), "is ", value, ", which is no total"));
+      return absl::DataLossError(
+          StrCat(Named(part), "is ", NumberText(value), ", which is no total"));
   }
   const absl::Status risen = Compare(totals);
   if (!risen.ok()) BeginAgain();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "client/metric/number_text.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"
@@ -20,7 +21,8 @@ Samples Inside(Samples samples, uint64_t begin_ns, uint64_t end_ns) {
 }
 
 absl::Status BeganAgain(double from, double to) {
-  return absl::AbortedError(StrCat("the metric fell from ", from, " to ", to,
+  return absl::AbortedError(StrCat("the metric fell from ", NumberText(from), " to ",
+                                   NumberText(to),
                                    " in this window: the process behind it began again"));
 }
 
@@ -85,7 +87,8 @@ absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t e
   SB_ASSIGN_OR_RETURN(const Samples inside, Usable(samples, begin_ns, end_ns));
   SB_ASSIGN_OR_RETURN(const Steps steps, FindSteps(inside));
   if (steps.count == 0) {
-    return absl::NotFoundError(StrCat("no progress: the metric stayed at ", inside.front().value,
+    return absl::NotFoundError(StrCat("no progress: the metric stayed at ",
+                                      NumberText(inside.front().value),
                                       " in this window; is there load?"));
   }
   if (steps.count == 1) {
@@ -146,7 +149,7 @@ absl::StatusOr<WindowLatency> LatencyIn(Samples samples, uint64_t begin_ns, uint
   if (std::isinf(latency.upper)) {
     return absl::OutOfRangeError(
         StrCat("the quantile ", quantile, " lies above the histogram's largest bucket",
-               at == 0 ? "" : StrCat(" (", buckets[at - 1].upper, ")"),
+               at == 0 ? "" : StrCat(" (", NumberText(buckets[at - 1].upper), ")"),
                "; take a lower one, or give the histogram larger buckets"));
   }
   const double below = at == 0 ? 0 : buckets[at - 1].count;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
@@ -60,6 +61,22 @@ TEST_F(HttpGetterTest, OneConnectionForAll) {
   EXPECT_THAT(request, testing::StartsWith("GET /metrics?a=b HTTP/1.1\r\n"));
   EXPECT_THAT(request, HasSubstr("Accept: text/plain\r\n"));
   EXPECT_THAT(request, testing::Not(HasSubstr("Accept-Encoding")));
+}
+
+// The server's body waits for the head's acknowledgement, which takes 40 ms where nobody asks for
+// more haste.
+TEST_F(HttpGetterTest, HeadAndBodyApartAreNoSlower) {
+  HttpServer server([](const std::string&) { return Reply("x"); });
+  const auto getter = Open(server.Url("/"));
+  std::vector<uint64_t> took_ns;
+  for (int i = 0; i < 40; ++i) {
+    const uint64_t begin_ns = MonotonicNs();
+    ASSERT_TRUE(getter->Get().ok());
+    took_ns.push_back(MonotonicNs() - begin_ns);
+  }
+  EXPECT_EQ(server.connections(), 1u);
+  std::ranges::sort(took_ns);
+  EXPECT_LT(took_ns[20], 30'000'000u);
 }
 
 TEST_F(HttpGetterTest, AConnectionThatEndedIsMadeAnew) {

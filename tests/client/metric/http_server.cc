@@ -118,7 +118,9 @@ void HttpServer::Serve(int fd) {
     const std::string head = ReadHead(fd);
     if (head.empty()) break;
     const std::string answer = handler_(head);
-    if (answer.empty() || !SendAll(fd, answer)) break;
+    const size_t body = answer.find("\r\n\r\n");
+    if (answer.empty() || !SendAll(fd, std::string_view(answer).substr(0, body))) break;
+    if (body != answer.npos && !SendAll(fd, std::string_view(answer).substr(body))) break;
     if (answer.find("Connection: close") != answer.npos) break;
   }
   const std::lock_guard lock(mutex_);

@@ -21,8 +21,8 @@ std::string Reply(std::string_view body, std::string_view status = "200 OK",
 
 class HttpServer {
  public:
-  // `request`: its head. The answer is sent as it is; an empty one closes the connection. Called
-  // from a thread of each connection.
+  // `request`: its head. The answer is sent as it is, head and body one after the other; an empty
+  // one closes the connection. Called from a thread of each connection.
   using Handler = std::function<std::string(const std::string& request)>;
 
   // Port 0: any that is free.
