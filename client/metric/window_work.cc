@@ -47,19 +47,16 @@ absl::StatusOr<Samples> Usable(Samples samples, uint64_t begin_ns, uint64_t end_
   return inside;
 }
 
-// Where it was seen to step: the samples, and the times.
+// Where it was seen to step: samples that are above the one before.
 struct Steps {
   size_t count = 0;
   size_t first = 0;
   size_t last = 0;
-
-  // Halfway between the reads before and after it.
-  static double TimeNs(Samples samples, size_t step) {
-    const double before = static_cast<double>(samples[step - 1].at_ns - samples[0].at_ns);
-    const double after = static_cast<double>(samples[step].at_ns - samples[0].at_ns);
-    return (before + after) / 2;
-  }
 };
+
+double NsBetween(const MetricSample& from, const MetricSample& to) {
+  return static_cast<double>(to.at_ns - from.at_ns);
+}
 
 absl::StatusOr<Steps> FindSteps(Samples samples) {
   Steps steps;
@@ -75,10 +72,9 @@ absl::StatusOr<Steps> FindSteps(Samples samples) {
 
 bool IsReadMoreOftenThanItSteps(Samples samples, const Steps& steps) {
   const size_t reads = samples.size() - 1;
-  const double covered_ns = static_cast<double>(samples.back().at_ns - samples.front().at_ns);
-  const double stepping_ns = Steps::TimeNs(samples, steps.last) -  //
-                             Steps::TimeNs(samples, steps.first);
-  return (reads - steps.count) * 4 >= reads && stepping_ns * 2 >= covered_ns;
+  return (reads - steps.count) * 2 >= reads &&
+         NsBetween(samples[steps.first], samples[steps.last]) * 2 >=
+             NsBetween(samples.front(), samples.back());
 }
 
 }  // namespace
@@ -98,13 +94,11 @@ absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t e
   }
   WindowWork work;
   work.steps = steps.count;
-  if (IsReadMoreOftenThanItSteps(inside, steps)) {
-    work.units = inside[steps.last].value - inside[steps.first].value;
-    work.work_ns = Steps::TimeNs(inside, steps.last) - Steps::TimeNs(inside, steps.first);
-  } else {
-    work.units = inside.back().value - inside.front().value;
-    work.work_ns = static_cast<double>(inside.back().at_ns - inside.front().at_ns);
-  }
+  const bool by_steps = IsReadMoreOftenThanItSteps(inside, steps);
+  const MetricSample& from = by_steps ? inside[steps.first] : inside.front();
+  const MetricSample& to = by_steps ? inside[steps.last] : inside.back();
+  work.units = to.value - from.value;
+  work.work_ns = NsBetween(from, to);
   work.units_in_window = work.units * (static_cast<double>(end_ns - begin_ns) / work.work_ns);
   return work;
 }

@@ -26,10 +26,10 @@ struct WindowWork {
   size_t steps = 0;
 };
 
-// From the first sample to the last. A counter that steps less often than it is read (a quarter of
-// the reads or more found nothing new) is taken from its first step to its last instead, each
-// halfway between the two reads that saw it: else up to a whole step too much or too little would
-// count. Steps that cover less than half of the time that samples do are not: what stalled is slow.
+// From the first sample to the last. A counter that steps less often than it is read (half of the
+// reads or more found nothing new) is taken from its first step to its last instead, each at the
+// read that saw it: else up to a whole step too much or too little would count. Steps that cover
+// less than half of the time that samples do are not: what stalled is slow.
 absl::StatusOr<WindowWork> WorkIn(std::span<const MetricSample> samples, uint64_t begin_ns,
                                   uint64_t end_ns);
 

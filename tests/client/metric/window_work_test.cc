@@ -41,7 +41,7 @@ TEST(WindowWorkTest, BothEndsCount) {
 }
 
 // Every 35 ms a step of 7, read each 10 ms: from the read that saw the first to the one that saw
-// the last, each halfway between two reads.
+// the last.
 TEST(WindowWorkTest, SlowCounterFromFirstStepToLast) {
   std::vector<double> values;
   for (int ms = 0; ms <= 300; ms += 10) values.push_back(ms / 35 * 7);
@@ -78,16 +78,33 @@ TEST(WindowWorkTest, AStallCounts) {
   EXPECT_DOUBLE_EQ(work->work_ns, 100 * kMs);
 }
 
-TEST(WindowWorkTest, UnevenReadsAreHalfway) {
-  // Steps between 0 and 10, and between 50 and 90.
+// One read was late, and saw five steps at once: all of them were done by then.
+TEST(WindowWorkTest, ALateReadOfASlowCounter) {
   std::vector<MetricSample> samples;
-  for (const auto& [ms, value] : std::vector<std::pair<uint64_t, double>>{
-           {0, 5}, {10, 6}, {20, 6}, {30, 6}, {50, 6}, {90, 7}, {100, 7}})
+  for (const auto& [ms, value] : std::vector<std::pair<uint64_t, double>>{{0, 0},
+                                                                          {10, 1},
+                                                                          {20, 1},
+                                                                          {30, 1},
+                                                                          {40, 2},
+                                                                          {50, 2},
+                                                                          {60, 2},
+                                                                          {220, 7},
+                                                                          {230, 7},
+                                                                          {240, 7}})
     samples.push_back({.at_ns = ms * kMs, .value = value});
-  const auto work = WorkIn(samples, 0, 100 * kMs);
+  const auto work = WorkIn(samples, 0, 240 * kMs);
   ASSERT_TRUE(work.ok()) << work.status();
-  EXPECT_DOUBLE_EQ(work->units, 1);
-  EXPECT_DOUBLE_EQ(work->work_ns, 65 * kMs);  // from 5 to 70
+  EXPECT_EQ(work->steps, 3u);
+  EXPECT_DOUBLE_EQ(work->units, 6);
+  EXPECT_DOUBLE_EQ(work->work_ns, 210 * kMs);
+}
+
+// A third of the reads found nothing new: the samples' own times.
+TEST(WindowWorkTest, ACounterThatStepsAboutAsOftenAsItIsRead) {
+  const auto work = WorkIn(Each(0, 10, {0, 1, 1, 2, 3, 3, 4, 5, 5, 6}), 0, 90 * kMs);
+  ASSERT_TRUE(work.ok()) << work.status();
+  EXPECT_DOUBLE_EQ(work->units, 6);
+  EXPECT_DOUBLE_EQ(work->work_ns, 90 * kMs);
 }
 
 TEST(WindowWorkTest, TooFewSamples) {
