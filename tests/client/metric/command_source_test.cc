@@ -93,16 +93,6 @@ TEST(CommandSourceTest, WhatIsLeftInTheBackgroundIsNotWaitedFor) {
   EXPECT_LT(MonotonicNs() - begin_ns, 15 * kSecondNs);
 }
 
-TEST(CommandSourceTest, BlockedSignalsAreNotInherited) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  const auto sample = Read("awk '/^SigBlk/ { print ($2 ~ /^0+$/) }' /proc/self/status");
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ASSERT_TRUE(sample.ok()) << sample.status();
-  EXPECT_EQ(sample->value, 1);
-}
-
 TEST(CommandSourceTest, IsCancelledFromAnotherThread) {
   const std::string begun = TempFile("begun");
   const auto source =

@@ -67,7 +67,7 @@ TEST_F(LogSourceTest, LinesThatAreAppended) {
 TEST_F(LogSourceTest, LinesInPieces) {
   Append("begun before: do");
   const auto source = Open("do.*ne");
-  Append("ne\n");  // of a line that was not ours
+  Append("ne, all done\n");  // of a line that was not ours
   EXPECT_EQ(Value(*source), 0);
   Append("do");
   EXPECT_EQ(Value(*source), 0);
