@@ -9,39 +9,53 @@
 #include "client/experiment/experiment_view.h"
 #include "client/interrupt.h"
 #include "client/json_output.h"
+#include "client/metric/metric_sampler.h"
+#include "client/metric/metric_source.h"
+#include "client/metric/metric_spec.h"
 #include "client/output_file.h"
 #include "client/printable.h"
 #include "client/proof_text.h"
 #include "client/session_outcome.h"
 #include "client/update_merger.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/match/native_pattern.h"
-#include "daemon/match/pattern.h"
 
 namespace sbump {
 namespace {
 
 // ---- Flags ----
 
-absl::Status TakeMetric(const std::string& text, v1::WorkMetric& metric) {
-  constexpr std::string_view kCalls = "calls:", kNative = "native:";
-  if (text.starts_with(kCalls)) {
-    const std::string pattern = text.substr(kCalls.size());
-    SB_RETURN_IF_ERROR(Annotate(ParsePattern(pattern).status(), "--metric calls:"));
-    metric.mutable_calls()->set_pattern(pattern);
-    return absl::OkStatus();
-  }
-  if (text.starts_with(kNative)) {
-    const std::string target = text.substr(kNative.size());
-    SB_RETURN_IF_ERROR(Annotate(ParseNativePattern(target).status(), "--metric native:"));
-    metric.mutable_native()->set_target(target);
-    return absl::OkStatus();
+// Of a latency: how many ns one of its histogram's units is; of anything else 1. Prometheus has the
+// unit in the name, and seconds as the rule.
+absl::StatusOr<double> NsOfUnit(const MetricSpec& spec) {
+  const auto* metric = std::get_if<PrometheusMetric>(&spec.what);
+  if (metric == nullptr || !metric->quantile) return 1;
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"_seconds_bucket", 1e9}, {"_milliseconds_bucket", 1e6},
+      {"_ms_bucket", 1e6},      {"_microseconds_bucket", 1e3},
+      {"_us_bucket", 1e3},      {"_nanoseconds_bucket", 1},
+      {"_ns_bucket", 1}};
+  for (const auto& [ending, ns] : kUnits) {
+    if (metric->selector.name.ends_with(ending)) return ns;
   }
   return absl::InvalidArgumentError(
-      StrCat("--metric \"", text,
-             "\": write calls:PATTERN (each call of that function is a unit of work), or "
-             "native:PATH:SYMBOL"));
+      StrCat("--metric ", spec.text, ": the unit of the histogram is not in its name (_seconds, ",
+             "_milliseconds, ...): which it is cannot be told"));
+}
+
+absl::Status TakeMetric(const std::string& text, v1::WorkMetric& metric) {
+  SB_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(text));
+  if (const auto* calls = std::get_if<CallsMetric>(&spec.what)) {
+    metric.mutable_calls()->set_pattern(calls->pattern);
+  } else if (const auto* native = std::get_if<NativeMetric>(&spec.what)) {
+    metric.mutable_native()->set_target(native->pattern);
+  } else {
+    metric.mutable_sampled()->set_text(spec.text);
+    metric.mutable_sampled()->set_quantile(spec.Quantile().value_or(0));
+    SB_RETURN_IF_ERROR(NsOfUnit(spec).status());
+  }
+  return absl::OkStatus();
 }
 
 // ---- The run ----
@@ -60,6 +74,12 @@ class Requests {
     request.mutable_stop();
     Send(request);
   }
+  void AnswerClock(const v1::ClockQuestion& question) {
+    v1::RunRequest request;
+    request.mutable_clock()->set_question(question.question());
+    request.mutable_clock()->set_received_ns(MonotonicNs());
+    Send(request);
+  }
   void Approve(bool go) {
     v1::RunRequest request;
     request.mutable_approval()->set_go(go);
@@ -70,6 +90,45 @@ class Requests {
   std::mutex mutex_;
   ExperimentStream* stream_;
 };
+
+// ---- A metric that is read here ----
+
+constexpr uint64_t kSampleEveryNs = 50'000'000;
+
+v1::RunRequest ToRequest(const MetricSample& sample, double ns_of_unit) {
+  v1::RunRequest request;
+  v1::MetricSamples::Sample& message = *request.mutable_samples()->add_samples();
+  message.set_at_ns(sample.at_ns);
+  message.set_value(sample.value);
+  message.set_epoch(sample.epoch);
+  for (const MetricBucket& from : sample.buckets) {
+    v1::MetricSamples::Bucket& bucket = *message.add_buckets();
+    bucket.set_upper_ns(from.upper * ns_of_unit);
+    bucket.set_count(from.count);
+  }
+  return request;
+}
+
+// Null where the daemon counts.
+absl::StatusOr<std::unique_ptr<MetricSampler>> StartSampling(const std::string& text,
+                                                             Requests* requests) {
+  SB_ASSIGN_OR_RETURN(const MetricSpec spec, ParseMetric(text));
+  if (spec.IsCountedByDaemon()) return nullptr;
+  SB_ASSIGN_OR_RETURN(const double ns_of_unit, NsOfUnit(spec));
+  SB_ASSIGN_OR_RETURN(std::unique_ptr<MetricSource> source, OpenMetric(spec));
+  return std::make_unique<MetricSampler>(
+      std::move(source), kSampleEveryNs,
+      [requests, ns_of_unit](const absl::StatusOr<MetricSample>& read) {
+        if (read.ok()) {
+          for (const std::string& note : read->notes) Say(StrCat("note: ", Printable(note)));
+          requests->Send(ToRequest(*read, ns_of_unit));
+          return;
+        }
+        v1::RunRequest failed;
+        failed.mutable_samples()->set_failure(std::string(ToStd(read.status().message())));
+        requests->Send(failed);
+      });
+}
 
 // A line on a terminal's standard error that is written over again and again.
 class ProgressBar {
@@ -104,7 +163,7 @@ class Follower {
       : context_(context), flags_(flags), requests_(requests), file_(file), kept_(kept) {}
 
   void Take(const v1::RunReply& reply) {
-    if (kept_ != nullptr) kept_->Write(JsonLine(reply));
+    if (kept_ != nullptr && !reply.has_clock()) kept_->Write(JsonLine(reply));
     switch (reply.what_case()) {
       case v1::RunReply::kSession:
         return TakeUpdate(reply.session());
@@ -119,6 +178,7 @@ class Follower {
         result_ = reply.result();
         return;
       case v1::RunReply::kClock:
+        return requests_->AnswerClock(reply.clock());
       case v1::RunReply::WHAT_NOT_SET:
         return;
     }
@@ -201,8 +261,10 @@ class Follower {
 
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags) {
   app->add_option("--metric", flags->metric,
-                  "what a unit of work is: calls:PATTERN, each call of a Python function, or "
-                  "native:PATH:SYMBOL, of another function")
+                  "what a unit of work is: calls:PATTERN, each call of a Python function; "
+                  "native:PATH:SYMBOL, of another function; or what this command reads: "
+                  "prom:URL#NAME{LABELS}, prom:URL#p99(NAME), http:URL#JSON.PATH, log:FILE#REGEX, "
+                  "cmd:COMMAND (docs/metrics-of-work.md)")
       ->type_name("METRIC")
       ->required();
   AddDuration(app, "--budget", &flags->budget_ns,
@@ -270,10 +332,13 @@ ExitCode FollowExperiment(const CommandContext& context, const ExperimentFlags& 
   requests.Send(begin);
   Follower follower(context, flags, &requests, &file, kept ? &*kept : nullptr);
   // The first time what is known is answered; the second time it ends at once.
+  absl::StatusOr<std::unique_ptr<MetricSampler>> sampler = StartSampling(flags.metric, &requests);
+  if (!sampler.ok()) return Fail(ExitCode::kBadArguments, ToStd(sampler.status().message()));
   interrupt.Watch([&](int count) { count == 1 ? requests.Stop() : (*client)->CancelAll(); });
   v1::RunReply reply;
   while (stream->Read(&reply)) follower.Take(reply);
   interrupt.StopWatching();
+  if (*sampler != nullptr) (*sampler)->Stop();
   return follower.Finish(stream->Finish());
 }
 

@@ -1,10 +1,10 @@
 #include <re2/re2.h>
 
 #include "client/metric/log_tail.h"
-#include "client/metric/number_text.h"
 #include "client/metric/sources.h"
 #include "client/metric/timed_source.h"
 #include "client/printable.h"
+#include "daemon/base/number_text.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 

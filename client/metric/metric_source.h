@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/metric/metric_sample.h"
 #include "client/metric/metric_spec.h"
+#include "daemon/estimate/metric_sample.h"
 
 namespace sbump {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "client/metric/number_text.h"
 #include "client/printable.h"
+#include "daemon/base/number_text.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/metric/metric_sample.h"
 #include "client/metric/prometheus_text.h"
+#include "daemon/estimate/metric_sample.h"
 
 namespace sbump {
 

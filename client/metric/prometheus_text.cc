@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "client/metric/number_text.h"
 #include "client/printable.h"
+#include "daemon/base/number_text.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/edit_distance.h"

@@ -80,6 +80,17 @@ void Compare(RunEstimate& run) {
   }
 }
 
+// Controls that were not wanted.
+void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
+  size_t group = 0;
+  std::erase_if(run.groups, [&](const GroupEstimate& estimate) {
+    const size_t i = group++;
+    return estimate.role != GroupRole::kTested &&
+           std::ranges::none_of(recording.arms,
+                                [i](const Arm& arm) { return arm.delay_ns[i] > 0; });
+  });
+}
+
 void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
   std::vector<ControlResult> controls;
   for (const GroupEstimate& group : run.groups)
@@ -140,6 +151,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   Compare(run);
   run.pairs = PairEffectsOf(recording, options.level);
   run.intrusion = IntrusionOf(recording, options.level);
+  LeaveOutUntried(recording, run);
   JudgeControls(options, run);
   JudgeGroups(options, run);
   return run;

@@ -65,9 +65,9 @@ struct GroupEstimate {
 };
 
 struct RunEstimate {
-  std::string invalid;  // why all of it is; empty: it is not
-  double whole = 1;     // what all of a unit comes to (controls.h)
-  std::vector<GroupEstimate> groups;
+  std::string invalid;                // why all of it is; empty: it is not
+  double whole = 1;                   // what all of a unit comes to (controls.h)
+  std::vector<GroupEstimate> groups;  // in their order, without controls that were never delayed
   std::vector<PairEffect> pairs;
   std::optional<Intrusion> intrusion;
   Noise noise;  // of the sham windows

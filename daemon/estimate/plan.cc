@@ -52,6 +52,8 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
   if (wishes.doses < 1 || wishes.doses > 4)
     return absl::InvalidArgumentError(StrCat(wishes.doses, " doses: 1 to 4"));
   if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
+  if (!(wishes.shortest_window_ns >= 0 && wishes.shortest_window_ns < kLongestNs))
+    return absl::InvalidArgumentError("a shortest window below 0, or of years");
   if (1 + groups * wishes.doses + 1 > kMostArms)
     return absl::InvalidArgumentError(
         StrCat(groups, " groups of ", wishes.doses, " doses: more than ", kMostArms, " arms"));
@@ -67,7 +69,7 @@ double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
        pilot.noise.autocorrelation_windows > 1.5
            ? kLeastAutocorrelations * pilot.noise.autocorrelation_windows * pilot.window_ns
            : 0,
-       kLeastWindowNs});
+       kLeastWindowNs, wishes.shortest_window_ns});
 }
 
 double WashoutNs(const PilotFigures& pilot, double window_ns) {
@@ -139,7 +141,8 @@ struct Choice {
 // Of a short window more is noise, but there are more of them: only what is left out after each
 // switch, and the fewer units, set a limit.
 double ShortestWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
-  return std::max(kFewestUnits * pilot.noise.mean_ns * (1 + wishes.top_share), kShortestWindowNs);
+  return std::max({kFewestUnits * pilot.noise.mean_ns * (1 + wishes.top_share), kShortestWindowNs,
+                   wishes.shortest_window_ns});
 }
 
 // The longest that leaves room for kBlocksOfPlan of them.

@@ -34,9 +34,10 @@ struct PlanWishes {
   // Of the top dose: injected time of a unit, as a share of it. Noise in criticalities shrinks in
   // proportion, and so does the program's speed.
   double top_share = 0.10;
-  size_t doses = 3;             // 1 to 4, each twice the one before
-  double longest_delay_ns = 0;  // at a hit; 0: no bound
-  uint32_t unprobed_every = 4;  // blocks; 0: never
+  size_t doses = 3;               // 1 to 4, each twice the one before
+  double longest_delay_ns = 0;    // at a hit; 0: no bound
+  double shortest_window_ns = 0;  // of shorter ones too little would be known
+  uint32_t unprobed_every = 4;    // blocks; 0: never
 };
 
 struct Plan {

@@ -12,7 +12,7 @@ absl::StatusOr<Window> RunWindow(Specimen& specimen, const Arm& arm, const Timin
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.window_ns));
   SB_ASSIGN_OR_RETURN(const Mark end, specimen.TakeMark());
-  return WindowBetween(begin, end, arm.delay_ns.size());
+  return MeasuredBetween(specimen, begin, end, arm.delay_ns.size());
 }
 
 }  // namespace

@@ -55,10 +55,12 @@ PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
 }
 
 absl::StatusOr<Plan> PlanFor(const Pilot& pilot, const std::vector<size_t>& taken,
-                             const ExperimentWishes& wishes, double budget_left_ns) {
+                             const ExperimentWishes& wishes, double budget_left_ns,
+                             uint64_t shortest_window_ns) {
   const PilotFigures figures = FiguresOf(pilot, taken);
   PlanWishes planned = {.top_share = wishes.top_share,
                         .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
+                        .shortest_window_ns = static_cast<double>(shortest_window_ns),
                         .unprobed_every = wishes.bare_every};
   if (wishes.budget_ns == 0) {
     planned.half_width = kShareOfMargin * wishes.margin;
@@ -100,12 +102,14 @@ void AddFactorialArm(std::vector<Arm>& arms) {
 
 absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& groups,
                                                   const ExperimentWishes& wishes,
-                                                  const Pilot& pilot, uint64_t spent_ns) {
+                                                  const Pilot& pilot, uint64_t spent_ns,
+                                                  uint64_t shortest_window_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
   SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
   const double left_ns =
       kShareForBlocks * static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns);
-  SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(pilot, taken, wishes, std::max(left_ns, 1.0)));
+  SB_ASSIGN_OR_RETURN(const Plan plan,
+                      PlanFor(pilot, taken, wishes, std::max(left_ns, 1.0), shortest_window_ns));
   ExperimentPlan made = {.groups = groups,
                          .washout_ns = wishes.washout_ns == 0 ? plan.washout_ns : wishes.washout_ns,
                          .window_ns = wishes.window_ns == 0 ? plan.window_ns : wishes.window_ns,
@@ -158,7 +162,8 @@ class Run {
                                                       OnPilotWindow(window, in_all);
                                                     }));
     SB_ASSIGN_OR_RETURN(plan_,
-                        MakeExperimentPlan(groups_, wishes_, pilot, specimen_.NowNs() - begin_ns));
+                        MakeExperimentPlan(groups_, wishes_, pilot, specimen_.NowNs() - begin_ns,
+                                           specimen_.ShortestWindowNs()));
     SB_ASSIGN_OR_RETURN(const bool goes_on, listener_.OnPlan(plan_));
     if (!goes_on) return absl::CancelledError("the plan was not wanted");
     recording_ = {.groups = groups_, .arms = plan_.arms};

@@ -22,10 +22,10 @@ constexpr double kUnitsToSee = 5;
 constexpr double kUnitsOfWindow = 20;
 constexpr double kShortestWindowNs = 50e6;
 constexpr double kLongestWindowNs = 10e9;
-constexpr size_t kFewestWindows = 24, kMostWindows = 60;
+constexpr size_t kFewestWindows = 20, kMostWindows = 60;
 constexpr double kPilotNs = 5e9, kShareOfBudget = 0.1;
 
-constexpr size_t kStepSamples = 24;
+constexpr size_t kStepSamples = 12;
 
 Arm Sham(size_t groups) {
   return {.kind = ArmKind::kSham, .delay_ns = std::vector<uint64_t>(groups)};
@@ -39,7 +39,7 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
   while (specimen.NowNs() < begin_ns + kPatienceNs) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
     SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
-    seen = WindowBetween(begin, now, groups);
+    SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
     if (seen.units >= kUnitsToSee) return NsPerUnit(seen);
   }
   const int seconds = kPatienceNs / kSecondNs;
@@ -76,33 +76,42 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Pilot&
   return most;
 }
 
-// After a step by a delay: when is the pace steady?
-absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
-                                       const ExperimentWishes& wishes, const Pilot& pilot) {
-  const size_t groups = pilot.hits_per_unit.size();
-  Arm step = Sham(groups);
-  step.kind = ArmKind::kDose;
-  const double delay_ns = wishes.top_share * pilot.unit_ns / pilot.hits_per_unit[group];
-  step.delay_ns[group] =
-      static_cast<uint64_t>(std::min(delay_ns, static_cast<double>(wishes.most_delay_ns)));
-  SB_RETURN_IF_ERROR(specimen.Switch(step));
+// After a switch to `arm`: when is the pace steady? Nothing where that cannot be seen.
+absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm& arm,
+                                                   uint64_t each_ns) {
+  const size_t groups = arm.delay_ns.size();
+  SB_RETURN_IF_ERROR(specimen.Switch(arm));
   const uint64_t begin_ns = specimen.NowNs();
-  const uint64_t each_ns = pilot.window_ns / 2;
   std::vector<StepSample> samples;
   SB_ASSIGN_OR_RETURN(Mark last, specimen.TakeMark());
   for (size_t i = 1; i <= kStepSamples; ++i) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(begin_ns + i * each_ns));
     SB_ASSIGN_OR_RETURN(Mark now, specimen.TakeMark());
-    const Window window = WindowBetween(last, now, groups);
+    SB_ASSIGN_OR_RETURN(const Window window, MeasuredBetween(specimen, last, now, groups));
     if (window.flaw.empty()) {
-      samples.push_back(
-          {.since_ns = static_cast<double>(window.begin_ns - std::min(window.begin_ns, begin_ns)),
-           .y_ns = NsPerUnit(window)});
+      const uint64_t since_ns = window.begin_ns - std::min(window.begin_ns, begin_ns);
+      samples.push_back({.since_ns = static_cast<double>(since_ns), .y_ns = NsPerUnit(window)});
     }
     last = std::move(now);
   }
-  SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups)));
-  return SettleNs(samples).value_or(-1);
+  return SettleNs(samples);
+}
+
+// A step by a delay, and back. What settles slowly does so both times; noise that looks like it is
+// there once.
+absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
+                                       const ExperimentWishes& wishes, const Pilot& pilot) {
+  const Arm sham = Sham(pilot.hits_per_unit.size());
+  Arm step = sham;
+  step.kind = ArmKind::kDose;
+  const double delay_ns = wishes.top_share * pilot.unit_ns / pilot.hits_per_unit[group];
+  step.delay_ns[group] =
+      static_cast<uint64_t>(std::min(delay_ns, static_cast<double>(wishes.most_delay_ns)));
+  const uint64_t each_ns = std::max(pilot.window_ns / 2, specimen.ShortestWindowNs());
+  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns));
+  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns));
+  if (there && back) return std::min(*there, *back);
+  return there.value_or(back.value_or(-1));
 }
 
 size_t WindowsOf(const ExperimentWishes& wishes, double window_ns) {
@@ -120,8 +129,10 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   Pilot pilot;
   SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
   SB_ASSIGN_OR_RETURN(const double unit_ns, AwaitWork(specimen, groups.size()));
+  const double shortest_ns =
+      std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
   const double window_ns =
-      std::clamp(kUnitsOfWindow * unit_ns, kShortestWindowNs, kLongestWindowNs);
+      std::clamp(kUnitsOfWindow * unit_ns, shortest_ns, std::max(shortest_ns, kLongestWindowNs));
   pilot.window_ns = static_cast<uint64_t>(window_ns);
   const size_t count = WindowsOf(wishes, window_ns);
   std::vector<Window> windows;

@@ -7,6 +7,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/window_work.h"
 
 namespace sbump {
 namespace {
@@ -31,6 +32,24 @@ absl::Status Change(Session& session, RulesChange change) {
   return changed;
 }
 
+// Windows of a metric that is sampled have so many at least.
+constexpr uint64_t kSamplesOfWindow = 10;
+constexpr uint64_t kUsualIntervalNs = 100'000'000;
+constexpr uint64_t kLongestSilenceNs = 10'000'000'000;
+
+void SetWork(const WindowWork& work, Window& window) {
+  window.units = work.units;
+  window.work_ns = work.work_ns;
+  window.units_in_all = work.units_in_window;
+}
+
+// In place of what a unit takes the quantile of what it took.
+void SetLatency(const WindowLatency& latency, Window& window) {
+  window.units = latency.observations;
+  window.work_ns = latency.value * latency.observations;
+  window.units_in_all = latency.observations;
+}
+
 absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {
   return absl::AbortedError(StrCat("session ", session.id(), " has ended: ",
                                    snapshot.end == nullptr ? "" : snapshot.end->reason));
@@ -46,6 +65,7 @@ void SessionSpecimen::Interrupt(absl::Status why) {
   std::lock_guard lock(mutex_);
   if (why_.ok()) why_ = std::move(why);
   interrupted_.notify_all();
+  feed_.Close(why_);
 }
 
 absl::Status SessionSpecimen::Interrupted() const {
@@ -90,6 +110,29 @@ absl::StatusOr<Mark> SessionSpecimen::TakeMark() {
     if (process->state != SessionState::kAttaching) mark.push_back(MarkOf(*process));
   }
   return mark;
+}
+
+uint64_t SessionSpecimen::ShortestWindowNs() const {
+  if (all_.metric) return 0;
+  return kSamplesOfWindow * feed_.interval_ns().value_or(kUsualIntervalNs);
+}
+
+absl::Status SessionSpecimen::AddWork(Window& window) {
+  if (all_.metric) return absl::OkStatus();
+  SB_ASSIGN_OR_RETURN(const std::vector<MetricSample> samples,
+                      feed_.Await(window.begin_ns, window.end_ns, NowNs() + kLongestSilenceNs));
+  absl::Status status;
+  if (all_.quantile > 0) {
+    const auto latency = LatencyIn(samples, window.begin_ns, window.end_ns, all_.quantile);
+    status = latency.status();
+    if (latency.ok()) SetLatency(*latency, window);
+  } else {
+    const auto work = WorkIn(samples, window.begin_ns, window.end_ns);
+    status = work.status();
+    if (work.ok()) SetWork(*work, window);
+  }
+  window.flaw = ToStd(status.message());
+  return absl::OkStatus();
 }
 
 ProcessMark SessionSpecimen::MarkOf(const Snapshot& process) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/experiment/metric_feed.h"
 #include "daemon/experiment/specimen.h"
 #include "daemon/session/session.h"
 
@@ -18,12 +19,16 @@ struct ExperimentTargets {
   // By the patterns' places in Snapshot::patterns: Python's, then native ones, then modules.
   std::vector<uint32_t> group_of;
   std::optional<size_t> metric;  // whose calls are the units of work; none: the client samples them
+  double quantile = 0;           // of such samples; 0: they are a running total
 };
 
 class SessionSpecimen : public Specimen {
  public:
   // `bare`: the metric alone, for arms without probes.
   SessionSpecimen(std::shared_ptr<Session> session, ExperimentTargets all, ExperimentTargets bare);
+
+  // What the client samples; for any other metric nobody fills it.
+  MetricFeed& feed() { return feed_; }
 
   // Ends what the experiment waits for; the first reason counts. From any thread.
   void Interrupt(absl::Status why);
@@ -32,6 +37,8 @@ class SessionSpecimen : public Specimen {
   absl::Status Switch(const Arm& arm) override;
   absl::StatusOr<Mark> TakeMark() override;
   absl::Status WaitUntil(uint64_t at_ns) override;
+  absl::Status AddWork(Window& window) override;
+  uint64_t ShortestWindowNs() const override;
 
  private:
   const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }
@@ -41,6 +48,7 @@ class SessionSpecimen : public Specimen {
   const std::shared_ptr<Session> session_;
   const ExperimentTargets all_, bare_;
   bool is_bare_ = false;  // the experiment's thread only
+  MetricFeed feed_;
 
   mutable std::mutex mutex_;
   std::condition_variable interrupted_;

@@ -32,6 +32,11 @@ class Specimen {
   virtual absl::Status Switch(const Arm& arm) = 0;
   virtual absl::StatusOr<Mark> TakeMark() = 0;
   virtual absl::Status WaitUntil(uint64_t at_ns) = 0;
+
+  // Where marks have no units: the work of a window that is over; or its flaw.
+  virtual absl::Status AddWork(Window&) { return absl::OkStatus(); }
+  // Of shorter ones too little is known.
+  virtual uint64_t ShortestWindowNs() const { return 0; }
 };
 
 }  // namespace sbump

@@ -54,4 +54,11 @@ Window WindowBetween(const Mark& begin, const Mark& end, size_t groups) {
   return window;
 }
 
+absl::StatusOr<Window> MeasuredBetween(Specimen& specimen, const Mark& begin, const Mark& end,
+                                       size_t groups) {
+  Window window = WindowBetween(begin, end, groups);
+  SB_RETURN_IF_ERROR(specimen.AddWork(window));
+  return window;
+}
+
 }  // namespace sbump

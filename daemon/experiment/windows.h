@@ -11,4 +11,8 @@ namespace sbump {
 // nothing can be learnt from it.
 Window WindowBetween(const Mark& begin, const Mark& end, size_t groups);
 
+// The same, by whatever the specimen's metric is.
+absl::StatusOr<Window> MeasuredBetween(Specimen& specimen, const Mark& begin, const Mark& end,
+                                       size_t groups);
+
 }  // namespace sbump

@@ -2,10 +2,14 @@
 
 #include <pthread.h>
 
+#include <cmath>
 #include <utility>
+#include <vector>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/rpc/experiment_to_proto.h"
+#include "daemon/rpc/wire_text.h"
 
 namespace sbump {
 
@@ -42,7 +46,9 @@ void ExperimentJob::Take(v1::RunRequest request) {
       if (!thread_.joinable() && session_ != nullptr) session_->Stop("stopped by its client");
       return;
     case v1::RunRequest::kSamples:
+      return TakeSamples(request.samples());
     case v1::RunRequest::kClock:
+      return TakeClock(request.clock());
     case v1::RunRequest::WHAT_NOT_SET:
       return;
   }
@@ -75,6 +81,45 @@ void ExperimentJob::Approve(bool go) {
   approval_ = go;
   changed_.notify_all();
 }
+
+// ---- The client's metric ----
+
+void ExperimentJob::AskForClock() {
+  if (asked_ns_ != 0) return;
+  asked_ns_ = MonotonicNs();
+  v1::RunReply reply;
+  reply.mutable_clock()->set_question(++question_);
+  call_->PostReply(std::move(reply));
+}
+
+void ExperimentJob::TakeClock(const v1::ClockAnswer& answer) {
+  if (asked_ns_ == 0 || answer.question() != question_) return;
+  clock_.Add(asked_ns_, answer.received_ns(), MonotonicNs());
+  asked_ns_ = 0;
+}
+
+// What comes before its clock is known, or before there is an experiment, nobody needs.
+void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
+  AskForClock();
+  std::shared_ptr<SessionSpecimen> specimen;
+  {
+    std::lock_guard lock(mutex_);
+    specimen = specimen_;
+  }
+  if (specimen == nullptr || !clock_.is_known()) return;
+  if (!message.failure().empty()) specimen->feed().Fail(Utf8(message.failure().substr(0, 1000)));
+  std::vector<MetricSample> samples;
+  for (const v1::MetricSamples::Sample& from : message.samples()) {
+    MetricSample sample = {.at_ns = clock_.ToOurs(from.at_ns()), .value = from.value()};
+    sample.epoch = from.epoch();
+    for (const v1::MetricSamples::Bucket& bucket : from.buckets())
+      sample.buckets.push_back({.upper = bucket.upper_ns(), .count = bucket.count()});
+    if (std::isfinite(sample.value)) samples.push_back(std::move(sample));
+  }
+  specimen->feed().Add(samples);
+}
+
+// ---- From any thread ----
 
 void ExperimentJob::Interrupt(const absl::Status& why) {
   std::lock_guard lock(mutex_);

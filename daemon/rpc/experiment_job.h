@@ -43,6 +43,9 @@ class ExperimentJob : public ExperimentListener,
   // On the control thread.
   absl::Status Begin(const v1::Experiment& request);
   void Approve(bool go);
+  void TakeSamples(const v1::MetricSamples& message);
+  void TakeClock(const v1::ClockAnswer& answer);
+  void AskForClock();
   void OnActive();
   void RunEnded(const absl::Status& status);
   void SessionEnded(const absl::Status& status);
@@ -63,6 +66,9 @@ class ExperimentJob : public ExperimentListener,
   std::thread thread_;
   std::optional<absl::Status> run_status_;
   bool is_over_ = false;
+  ClockOffset clock_;
+  uint64_t question_ = 0;  // the last one
+  uint64_t asked_ns_ = 0;  // 0: it was answered
 
   // The session's thread only.
   SeenRows seen_;

@@ -171,7 +171,8 @@ absl::Status TakeMetric(const v1::WorkMetric& metric, const Combined& combined,
       return absl::OkStatus();
     case v1::WorkMetric::kSampled:
       experiment.metric = Utf8(metric.sampled().text().substr(0, 4096));
-      return absl::OkStatus();
+      experiment.all.quantile = metric.sampled().quantile();
+      return CheckShare("metric.sampled.quantile", experiment.all.quantile, 0, 0.9999);
     case v1::WorkMetric::SOURCE_NOT_SET:
       break;
   }

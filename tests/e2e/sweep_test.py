@@ -2,17 +2,17 @@
 import json
 import pathlib
 
-from harness import interpreters
+from harness import interpreters, metrics
 from harness.case import Case, each_interpreter, main
 
 METRIC = ("--metric", "calls:*/service.py:step")
 
 
 class SweepTest(Case):
-    def start_service(self, python=None):
+    def start_service(self, python=None, log=None):
         python = python or interpreters.any_supported()
         target = self.start_target(python, "service.py")
-        target.ask("start")
+        target.ask("start", log and str(log))
         return target
 
     def sweep(self, target, *arguments, seconds=120):
@@ -36,7 +36,7 @@ class SweepTest(Case):
     def test_what_matters_and_what_does_not(self, python):
         target = self.start_service(python)
         answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                            "--budget", "12s", "--top-share", "40", "--margin", "0.3")
+                            "--budget", "15s", "--top-share", "40", "--margin", "0.3", "--no-controls")
         results = self.results_of(answer)
         critical, hidden = results["critical"], results["hidden"]
         self.assertEqual(critical["verdict"], "MATTERS", answer)
@@ -71,7 +71,37 @@ class SweepTest(Case):
         for metric in ("latency", "calls:", "calls:nocolon", "native:x"):
             answer = self.daemon.ctl("sweep", "--pid", 1, "--target", "*:f", "--yes", "--metric", metric)
             self.assertEqual(answer.code, 2, answer)
-            self.assertIn("--metric", answer.err)
+            self.assertIn("metric", answer.err)
+
+    def assert_tells_them_apart(self, target, metric):
+        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--yes", "--format", "json", "--metric", metric,
+                                 "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+                                 "--budget", "45s", "--top-share", "40", "--margin", "0.3", seconds=150)
+        results = self.results_of(answer)
+        self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
+        self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
+        self.assertNotEqual(results["hidden"]["verdict"], "MATTERS", answer)
+        self.assertAlmostEqual(results["critical"]["hits_per_unit"], 1, delta=0.05)
+        self.assert_unharmed(target)
+
+    def test_a_metric_from_a_log(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        self.assert_tells_them_apart(self.start_service(log=log), "log:%s#^unit$" % log)
+
+    def test_a_metric_from_prometheus(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
+            self.assert_tells_them_apart(self.start_service(log=log), "prom:%s#units_total" % url)
+
+    def test_a_metric_that_nobody_serves(self):
+        target = self.start_service()
+        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
+                                 "prom:http://127.0.0.1:%d/metrics#units_total" % metrics.free_port(), seconds=60)
+        self.assertEqual(answer.code, 9, answer)
+        self.assertIn("could not be read 10 times in a row", answer.err)
+        self.assert_unharmed(target)
 
     def test_it_is_all_kept(self):
         """The file has the request, the plan, each window and the answer."""

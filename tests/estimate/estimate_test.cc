@@ -128,6 +128,27 @@ TEST(EstimateTest, AFailedControlMakesAllInvalid) {
   EXPECT_TRUE(Says(negative.invalid, "negative control"));
 }
 
+TEST(EstimateTest, AControlThatWasNotWantedIsNone) {
+  Design design = Doses(2, 12);
+  design.groups[1].role = GroupRole::kPositiveControl;
+  Recording recording = Record(design, Linear({1, 1}), {.sd = 0.003}, 1);
+  // As if its arms had never been.
+  std::vector<Arm> arms;
+  std::vector<uint32_t> number(recording.arms.size());
+  for (size_t i = 0; i < recording.arms.size(); ++i) {
+    number[i] = static_cast<uint32_t>(arms.size());
+    if (recording.arms[i].delay_ns[1] == 0) arms.push_back(recording.arms[i]);
+  }
+  std::erase_if(recording.windows,
+                [&](const Window& window) { return recording.arms[window.arm].delay_ns[1] > 0; });
+  for (Window& window : recording.windows) window.arm = number[window.arm];
+  recording.arms = arms;
+  const RunEstimate run = Estimate(recording, kQuick);
+  EXPECT_EQ(run.invalid, "");
+  ASSERT_EQ(run.groups.size(), 1u);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kMatters);
+}
+
 // Of four workers that each lose a delay: all of a unit comes to a quarter.
 TEST(EstimateTest, TheMarginIsAShareOfWhatAUnitComesTo) {
   Design design = Doses(3, 12);

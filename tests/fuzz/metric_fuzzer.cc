@@ -9,7 +9,7 @@
 #include "client/metric/metric_spec.h"
 #include "client/metric/prometheus_buckets.h"
 #include "client/metric/prometheus_text.h"
-#include "client/metric/window_work.h"
+#include "daemon/estimate/window_work.h"
 #include "tests/fuzz/one_of.h"
 #include "tests/fuzz/require.h"
 

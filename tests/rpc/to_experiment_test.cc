@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "daemon/base/str_cat.h"
+
 namespace sbump {
 namespace {
 

@@ -69,14 +69,15 @@ TEST_F(HttpGetterTest, HeadAndBodyApartAreNoSlower) {
   HttpServer server([](const std::string&) { return Reply("x"); });
   const auto getter = Open(server.Url("/"));
   std::vector<uint64_t> took_ns;
-  for (int i = 0; i < 40; ++i) {
+  // A connection's first segments are acknowledged at once in any case. Then the quickest tells: on
+  // a busy machine all but one may be slow.
+  for (int i = 0; i < 60; ++i) {
     const uint64_t begin_ns = MonotonicNs();
     ASSERT_TRUE(getter->Get().ok());
-    took_ns.push_back(MonotonicNs() - begin_ns);
+    if (i >= 30) took_ns.push_back(MonotonicNs() - begin_ns);
   }
   EXPECT_EQ(server.connections(), 1u);
-  std::ranges::sort(took_ns);
-  EXPECT_LT(took_ns[20], 30'000'000u);
+  EXPECT_LT(std::ranges::min(took_ns), 30'000'000u);
 }
 
 TEST_F(HttpGetterTest, AConnectionThatEndedIsMadeAnew) {

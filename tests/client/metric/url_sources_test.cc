@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "client/metric/metric_source.h"
-#include "client/metric/window_work.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/window_work.h"
 #include "tests/client/metric/http_server.h"
 
 namespace sbump {

@@ -8,6 +8,7 @@ from protocol import serve
 
 stop = False
 units = 0
+log = None  # gets a line of five bytes for each unit
 begun, done = threading.Event(), threading.Event()
 
 LONG_S, SHORT_S = 0.002, 0.0005
@@ -50,10 +51,14 @@ def work():
         done.clear()
         step(1)
         units += 1
+        if log:
+            log.write(b"unit\n")
     begun.set()
 
 
-def start():
+def start(log_file=None):
+    global log
+    log = log_file and open(log_file, "ab", buffering=0)
     for loop in (work, beside):
         thread = threading.Thread(target=loop)
         thread.daemon = True

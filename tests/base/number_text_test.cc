@@ -1,4 +1,4 @@
-#include "client/metric/number_text.h"
+#include "daemon/base/number_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "client/metric/window_work.h"
+#include "daemon/estimate/window_work.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "client/metric/number_text.h"
+#include "daemon/base/number_text.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/duration.h"

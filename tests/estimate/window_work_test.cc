@@ -1,5 +1,5 @@
 // Windows, computed by hand.
-#include "client/metric/window_work.h"
+#include "daemon/estimate/window_work.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "client/metric/metric_sample.h"
+#include "daemon/estimate/metric_sample.h"
 
 namespace sbump {
 

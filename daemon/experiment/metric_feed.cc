@@ -1,0 +1,66 @@
+#include "daemon/experiment/metric_feed.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+
+void ClockOffset::Add(uint64_t asked_ns, uint64_t theirs_ns, uint64_t answered_ns) {
+  if (answered_ns < asked_ns || answered_ns - asked_ns >= best_trip_ns_) return;
+  best_trip_ns_ = answered_ns - asked_ns;
+  ahead_ns_ = static_cast<int64_t>(theirs_ns - (asked_ns + best_trip_ns_ / 2));
+}
+
+uint64_t ClockOffset::ToOurs(uint64_t theirs_ns) const {
+  return theirs_ns - static_cast<uint64_t>(ahead_ns_);
+}
+
+void MetricFeed::Add(const std::vector<MetricSample>& samples) {
+  std::lock_guard lock(mutex_);
+  for (const MetricSample& sample : samples) {
+    if (!samples_.empty() && sample.at_ns <= samples_.back().at_ns) continue;
+    samples_.push_back(sample);
+    failures_ = 0;
+  }
+  while (samples_.size() > kMostSamples) samples_.pop_front();
+  changed_.notify_all();
+}
+
+void MetricFeed::Fail(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (++failures_ >= kMostFailures && closed_.ok()) {
+    closed_ = absl::UnavailableError(
+        StrCat("the metric could not be read ", kMostFailures, " times in a row: ", why));
+  }
+  changed_.notify_all();
+}
+
+void MetricFeed::Close(absl::Status why) {
+  std::lock_guard lock(mutex_);
+  if (closed_.ok()) closed_ = std::move(why);
+  changed_.notify_all();
+}
+
+absl::StatusOr<std::vector<MetricSample>> MetricFeed::Await(uint64_t begin_ns, uint64_t end_ns,
+                                                            uint64_t give_up_ns) {
+  const std::chrono::steady_clock::time_point give_up{std::chrono::nanoseconds(give_up_ns)};
+  std::unique_lock lock(mutex_);
+  const auto is_there = [&] { return !samples_.empty() && samples_.back().at_ns >= end_ns; };
+  changed_.wait_until(lock, give_up, [&] { return is_there() || !closed_.ok(); });
+  if (!closed_.ok()) return closed_;
+  if (!is_there())
+    return absl::UnavailableError("the client has sent no sample of the metric for too long");
+  while (samples_.front().at_ns < begin_ns) samples_.pop_front();
+  return std::vector<MetricSample>(samples_.begin(), samples_.end());
+}
+
+std::optional<uint64_t> MetricFeed::interval_ns() const {
+  std::lock_guard lock(mutex_);
+  if (samples_.size() < 2) return std::nullopt;
+  const size_t last = std::min<size_t>(samples_.size(), 20);
+  return (samples_.back().at_ns - samples_[samples_.size() - last].at_ns) / (last - 1);
+}
+
+}  // namespace sbump

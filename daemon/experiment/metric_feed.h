@@ -1,0 +1,63 @@
+// Samples of a metric that a client reads, on this machine's clock, until somebody needs them.
+//
+// All methods may be called from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/status.h"
+#include "daemon/estimate/metric_sample.h"
+
+namespace sbump {
+
+// How far another machine's CLOCK_MONOTONIC is ahead of this one's.
+class ClockOffset {
+ public:
+  // A question was asked at `asked_ns` and its answer was here at `answered_ns`, by this clock; in
+  // between the other one showed `theirs_ns`. The quickest answer of all knows best.
+  void Add(uint64_t asked_ns, uint64_t theirs_ns, uint64_t answered_ns);
+  bool is_known() const { return best_trip_ns_ != UINT64_MAX; }
+  // At most so far off.
+  uint64_t error_ns() const { return best_trip_ns_ / 2; }
+  uint64_t ToOurs(uint64_t theirs_ns) const;
+
+ private:
+  uint64_t best_trip_ns_ = UINT64_MAX;
+  int64_t ahead_ns_ = 0;
+};
+
+class MetricFeed {
+ public:
+  static constexpr size_t kMostSamples = 100'000;
+  static constexpr int kMostFailures = 10;
+
+  // In order of time; what is older than the newest is left out. The oldest give way to more than
+  // kMostSamples.
+  void Add(const std::vector<MetricSample>& samples);
+  // A read that failed. After kMostFailures in a row nothing more is waited for.
+  void Fail(const std::string& why);
+  // As Fail(), for good.
+  void Close(absl::Status why);
+
+  // Those from `begin_ns` on, once there is one after `end_ns`; kUnavailable with the reason where
+  // there will be none, or is none at `give_up_ns`.
+  absl::StatusOr<std::vector<MetricSample>> Await(uint64_t begin_ns, uint64_t end_ns,
+                                                  uint64_t give_up_ns);
+  // Between samples, about; nothing before there are some.
+  std::optional<uint64_t> interval_ns() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<MetricSample> samples_;  // guarded by mutex_
+  int failures_ = 0;                  // guarded by mutex_; in a row
+  absl::Status closed_;               // guarded by mutex_
+};
+
+}  // namespace sbump
