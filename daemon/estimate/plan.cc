@@ -77,26 +77,42 @@ double WashoutNs(const PilotFigures& pilot, double window_ns) {
                    kWashoutShare * window_ns});
 }
 
-// The delay at each hit that injects the top share into each unit, or the longest that there may
-// be.
-double TopDelayNs(const PilotFigures& pilot, const PlanWishes& wishes, size_t group) {
-  const double wanted_ns = wishes.top_share * pilot.noise.mean_ns / pilot.hits_per_unit[group];
-  return wishes.longest_delay_ns > 0 ? std::min(wanted_ns, wishes.longest_delay_ns) : wanted_ns;
+struct TopDose {
+  double delay_ns = 0;  // at each `every`th hit
+  uint32_t every = 1;
+
+  double per_hit_ns() const { return delay_ns / every; }
+};
+
+// What injects the top share into each unit, or the longest delay that there may be.
+TopDose TopDoseOf(const PilotFigures& pilot, const PlanWishes& wishes, size_t group) {
+  const double each_ns = wishes.top_share * pilot.noise.mean_ns / pilot.hits_per_unit[group];
+  TopDose dose = {.delay_ns = each_ns};
+  if (each_ns < wishes.least_top_delay_ns) {
+    dose.every =
+        static_cast<uint32_t>(std::min(std::ceil(wishes.least_top_delay_ns / each_ns), 1e9));
+    dose.delay_ns = each_ns * dose.every;
+  }
+  if (wishes.longest_delay_ns > 0) dose.delay_ns = std::min(dose.delay_ns, wishes.longest_delay_ns);
+  return dose;
 }
 
 absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& plan) {
   const std::vector<uint64_t> none(pilot.hits_per_unit.size(), 0);
+  std::vector<uint32_t> every;
+  for (size_t group = 0; group < none.size(); ++group)
+    every.push_back(TopDoseOf(pilot, wishes, group).every);
   plan.arms.push_back({.kind = ArmKind::kSham, .delay_ns = none});
   for (size_t group = 0; group < none.size(); ++group) {
     for (size_t dose = 0; dose < wishes.doses; ++dose) {
       const double share = std::pow(0.5, static_cast<double>(wishes.doses - 1 - dose));
-      const double delay_ns = std::round(share * TopDelayNs(pilot, wishes, group));
+      const double delay_ns = std::round(share * TopDoseOf(pilot, wishes, group).delay_ns);
       if (!(delay_ns >= 1 && delay_ns < kLongestNs))
         return absl::FailedPreconditionError(
             StrCat("group ", group, " would be delayed by ", Fixed(delay_ns, 0),
                    " ns at each of its ", Fixed(pilot.hits_per_unit[group], 1),
                    " calls for each unit: a greater share, or targets that are called less often"));
-      Arm arm = {.kind = ArmKind::kDose, .delay_ns = none};
+      Arm arm = {.kind = ArmKind::kDose, .delay_ns = none, .every = every};
       arm.delay_ns[group] = static_cast<uint64_t>(delay_ns);
       plan.arms.push_back(std::move(arm));
     }
@@ -111,8 +127,8 @@ absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& 
 double LeastTopShare(const PilotFigures& pilot, const PlanWishes& wishes) {
   double least = wishes.top_share;
   for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group)
-    least = std::min(
-        least, TopDelayNs(pilot, wishes, group) * pilot.hits_per_unit[group] / pilot.noise.mean_ns);
+    least = std::min(least, TopDoseOf(pilot, wishes, group).per_hit_ns() *
+                                pilot.hits_per_unit[group] / pilot.noise.mean_ns);
   return least;
 }
 
@@ -201,8 +217,8 @@ void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
   plan.smallest_effect = SmallestEffect(precision, plan.blocks);
   double injected = 0;
   for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group) {
-    const double top_share =
-        TopDelayNs(pilot, wishes, group) * pilot.hits_per_unit[group] / pilot.noise.mean_ns;
+    const double top_share = TopDoseOf(pilot, wishes, group).per_hit_ns() *
+                             pilot.hits_per_unit[group] / pilot.noise.mean_ns;
     injected += SumOfDoses(wishes.doses) * top_share;
     plan.peak_slowdown = std::max(plan.peak_slowdown, top_share);
   }

@@ -34,8 +34,11 @@ struct PlanWishes {
   // Of the top dose: injected time of a unit, as a share of it. Noise in criticalities shrinks in
   // proportion, and so does the program's speed.
   double top_share = 0.10;
-  size_t doses = 3;               // 1 to 4, each twice the one before
-  double longest_delay_ns = 0;    // at a hit; 0: no bound
+  size_t doses = 3;             // 1 to 4, each twice the one before
+  double longest_delay_ns = 0;  // at a hit; 0: no bound
+  // Where a top dose would be less, not each hit is delayed: a hit costs something by itself, and a
+  // delay cannot be less. 0: no bound.
+  double least_top_delay_ns = 0;
   double shortest_window_ns = 0;  // of shorter ones too little would be known
   uint32_t unprobed_every = 4;    // blocks; 0: never
 };

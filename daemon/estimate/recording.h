@@ -36,6 +36,8 @@ struct Arm {
   ArmKind kind = ArmKind::kSham;
   // Asked for at each hit, for each group.
   std::vector<uint64_t> delay_ns;
+  // Of each group: only each so-many-th hit is delayed. The same in all arms; empty: each hit.
+  std::vector<uint32_t> every{};
 };
 
 // Of one group in one window.

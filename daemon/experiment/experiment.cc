@@ -60,6 +60,7 @@ absl::StatusOr<Plan> PlanFor(const Pilot& pilot, const std::vector<size_t>& take
   const PilotFigures figures = FiguresOf(pilot, taken);
   PlanWishes planned = {.top_share = wishes.top_share,
                         .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
+                        .least_top_delay_ns = kLeastTopDelayNs,
                         .shortest_window_ns = static_cast<double>(shortest_window_ns),
                         .unprobed_every = wishes.bare_every};
   if (wishes.budget_ns == 0) {
@@ -87,6 +88,9 @@ absl::StatusOr<Plan> PlanFor(const Pilot& pilot, const std::vector<size_t>& take
 Arm Widened(const Arm& arm, const std::vector<size_t>& taken, size_t groups) {
   Arm wide = {.kind = arm.kind, .delay_ns = std::vector<uint64_t>(groups)};
   for (size_t i = 0; i < taken.size(); ++i) wide.delay_ns[taken[i]] = arm.delay_ns[i];
+  if (arm.every.empty()) return wide;
+  wide.every.assign(groups, 1);
+  for (size_t i = 0; i < taken.size(); ++i) wide.every[taken[i]] = arm.every[i];
   return wide;
 }
 
@@ -95,6 +99,7 @@ void AddFactorialArm(std::vector<Arm>& arms) {
   Arm both = arms.front();
   both.kind = ArmKind::kDose;
   for (const Arm& arm : arms) {
+    if (!arm.every.empty()) both.every = arm.every;
     for (size_t i = 0; i < 2; ++i) both.delay_ns[i] = std::max(both.delay_ns[i], arm.delay_ns[i]);
   }
   arms.push_back(std::move(both));

@@ -105,8 +105,11 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
   Arm step = sham;
   step.kind = ArmKind::kDose;
   const double delay_ns = wishes.top_share * pilot.unit_ns / pilot.hits_per_unit[group];
+  const double times = std::ceil(std::max(kLeastTopDelayNs / delay_ns, 1.0));
+  step.every.assign(pilot.hits_per_unit.size(), 1);
+  step.every[group] = static_cast<uint32_t>(std::min(times, 1e9));
   step.delay_ns[group] =
-      static_cast<uint64_t>(std::min(delay_ns, static_cast<double>(wishes.most_delay_ns)));
+      static_cast<uint64_t>(std::min(delay_ns * times, static_cast<double>(wishes.most_delay_ns)));
   const uint64_t each_ns = std::max(pilot.window_ns / 2, specimen.ShortestWindowNs());
   SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns));
   SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns));

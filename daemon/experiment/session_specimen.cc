@@ -79,6 +79,7 @@ absl::Status SessionSpecimen::Switch(const Arm& arm) {
   const bool bare = arm.kind == ArmKind::kUnprobed;
   auto now = std::make_shared<ArmInForce>(*all_.rules.arm);
   now->delay_ns = arm.delay_ns;
+  now->every = arm.every;
   RulesChange change = {.arm = std::move(now)};
   if (bare != is_bare_) {
     const TargetRules& rules = bare ? bare_.rules : all_.rules;

@@ -107,6 +107,7 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
     v1::Arm& arm = *message.add_arms();
     arm.set_kind(ToProto(from.kind));
     arm.mutable_delay_ns()->Add(from.delay_ns.begin(), from.delay_ns.end());
+    arm.mutable_every()->Add(from.every.begin(), from.every.end());
   }
   message.set_blocks(static_cast<uint32_t>(plan.order.size()));
   message.set_window_ns(plan.window_ns);

@@ -72,6 +72,8 @@ absl::Status CheckArm(const TargetRules& rules, const RulesChange& change) {
   if (change.arm == nullptr) return absl::OkStatus();
   if (rules.arm == nullptr) return absl::InvalidArgumentError("the session is no experiment's");
   const ArmInForce& arm = *change.arm;
+  if (!arm.every.empty() && arm.every.size() != arm.delay_ns.size())
+    return absl::InvalidArgumentError("an arm that has `every` for some groups only");
   if (arm.delay_ns.size() != rules.arm->delay_ns.size() || arm.most_ns != rules.arm->most_ns)
     return absl::InvalidArgumentError("an arm of another experiment");
   if (std::ranges::any_of(arm.delay_ns, [&](uint64_t ns) { return ns > arm.most_ns; })) {

@@ -62,6 +62,7 @@ struct ModuleList {
 // What an experiment injects now. Immutable.
 struct ArmInForce {
   std::vector<uint64_t> delay_ns;  // of each group
+  std::vector<uint32_t> every{};   // likewise; empty: as their patterns have it
   uint64_t most_ns = 0;            // of any group in any arm: what was allowed, and is recorded
 };
 
@@ -87,7 +88,9 @@ struct TargetRules {
   Dose DoseOf(const Overrides& overrides) const {
     Dose own = {.delay_ns = overrides.delay_ns.value_or(dose.delay_ns),
                 .every = overrides.every.value_or(dose.every)};
-    if (arm != nullptr && overrides.group) own.delay_ns = arm->delay_ns.at(*overrides.group);
+    if (arm == nullptr || !overrides.group) return own;
+    own.delay_ns = arm->delay_ns.at(*overrides.group);
+    if (!arm->every.empty()) own.every = arm->every.at(*overrides.group);
     return own;
   }
 

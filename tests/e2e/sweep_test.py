@@ -76,7 +76,7 @@ class SweepTest(Case):
     def assert_tells_them_apart(self, target, metric):
         answer = self.daemon.ctl("sweep", "--pid", target.pid, "--yes", "--format", "json", "--metric", metric,
                                  "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                                 "--budget", "45s", "--top-share", "40", "--margin", "0.3", seconds=150)
+                                 "--budget", "75s", "--top-share", "40", "--margin", "0.3", seconds=150)
         results = self.results_of(answer)
         self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
         self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)

@@ -91,6 +91,21 @@ TEST(ExperimentTest, KeepsToItsBudgetAndItsPlan) {
   EXPECT_EQ(service.switches().back().delay_ns, (std::vector<uint64_t>{0, 0, 0}));
 }
 
+// A hit costs something by itself: what is called all the time is not delayed each time.
+TEST(ExperimentTest, WhatIsCalledAllTheTimeIsDelayedNowAndThen) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{.hits_per_unit = 500}, FakeGroup{}});
+  service.noise = 0.1;
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, {{"hot"}, {"cool"}}, Wishes(), told).ok());
+  for (const Arm& arm : told.plan->arms) {
+    if (arm.delay_ns[0] == 0) continue;
+    EXPECT_GE(arm.delay_ns[0], 2'500u);
+    EXPECT_EQ(arm.every, (std::vector<uint32_t>{50, 1}));
+  }
+  EXPECT_EQ(told.Of("hot").verdict, Verdict::kMatters);
+  EXPECT_NEAR(told.Of("hot").criticality, 1, 0.05);
+}
+
 TEST(ExperimentTest, TheSameSeedIsTheSameOrder) {
   Told first, second;
   FakeSpecimen one = Service(0.2), two = Service(0.2);

@@ -33,6 +33,7 @@ class FakeSpecimen : public Specimen {
     if (fails_at_switch && switches_.size() == *fails_at_switch)
       return absl::AbortedError("the session has ended");
     delay_ns_ = arm.delay_ns;
+    every_ = arm.every;
     return absl::OkStatus();
   }
 
@@ -64,9 +65,12 @@ class FakeSpecimen : public Specimen {
     if (!works) return 1e18;
     double took_ns = unit_ns_;
     for (size_t i = 0; i < groups_.size(); ++i)
-      took_ns += groups_[i].cost(groups_[i].hits_per_unit * static_cast<double>(delay_ns_[i]));
+      took_ns +=
+          groups_[i].cost(groups_[i].hits_per_unit * static_cast<double>(delay_ns_[i]) / Every(i));
     return took_ns * std::max(0.1, 1 + noise * normal_(random_));
   }
+
+  uint32_t Every(size_t group) const { return every_.empty() ? 1 : every_[group]; }
 
   void Count() {
     ++process_.units;
@@ -77,14 +81,15 @@ class FakeSpecimen : public Specimen {
       owed_hits_[i] -= static_cast<double>(hits);
       process_.groups[i].hits += hits;
       if (delay_ns_[i] == 0) continue;
-      process_.groups[i].delayed_hits += hits;
-      process_.groups[i].injected_ns += hits * delay_ns_[i];
+      process_.groups[i].delayed_hits += hits / Every(i);
+      process_.groups[i].injected_ns += hits * delay_ns_[i] / Every(i);
     }
   }
 
   const double unit_ns_;
   const std::vector<FakeGroup> groups_;
   std::vector<uint64_t> delay_ns_;
+  std::vector<uint32_t> every_;
   std::vector<double> owed_hits_ = std::vector<double>(groups_.size());
   std::vector<Arm> switches_;
   ProcessMark process_;

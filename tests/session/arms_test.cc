@@ -36,6 +36,18 @@ TEST(ArmsTest, EachGroupHasTheArmsDelayAndOthersTheirOwn) {
   EXPECT_EQ(rules.DoseOf(Overrides{.group = 1}), (Dose{2'000, 3}));
 }
 
+TEST(ArmsTest, AnArmMayDelaySomeOfTheHits) {
+  TargetRules rules = Rules();
+  ArmInForce arm = *rules.arm;
+  arm.every = {1, 40};
+  rules.arm = std::make_shared<const ArmInForce>(arm);
+  EXPECT_EQ(rules.DoseOf(0), (Dose{1'000, 1}));
+  EXPECT_EQ(rules.DoseOf(1), (Dose{2'000, 40}));
+  EXPECT_EQ(rules.DoseOf(2), (Dose{9'000, 3}));
+  arm.every = {1};
+  EXPECT_FALSE(CheckArm(Rules(), {.arm = std::make_shared<const ArmInForce>(arm)}).ok());
+}
+
 TEST(ArmsTest, WithoutAnExperimentGroupsMeanNothing) {
   TargetRules rules = Rules();
   rules.arm = nullptr;
