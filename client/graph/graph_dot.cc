@@ -1,5 +1,4 @@
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,12 +68,11 @@ class Dot {
   // One for each path: a module that is called from several others is drawn within the first.
   // One that calls itself is drawn within what called it first.
   size_t ClusterOf(const Scope& scope) {
-    const std::optional<size_t> above =
-        scope.above ? std::optional(ClusterOf(*scope.above)) : std::nullopt;
+    const size_t above = scope.above ? ClusterOf(*scope.above) : 0;
     const auto [known, is_new] = by_path_.try_emplace(scope.path, clusters_.size());
     if (!is_new) return known->second;
-    clusters_.push_back({.scope = &scope, .is_outermost = !above});
-    if (above) clusters_[*above].clusters.push_back(known->second);
+    clusters_.push_back({.scope = &scope, .is_outermost = !scope.above});
+    if (scope.above) clusters_[above].clusters.push_back(known->second);
     return known->second;
   }
 

@@ -85,8 +85,7 @@ std::chrono::nanoseconds TimeToRead(size_t lines) {
   const auto begin = std::chrono::steady_clock::now();
   const auto contents = Journal::Parse(text);
   const auto took = std::chrono::steady_clock::now() - begin;
-  EXPECT_TRUE(contents.ok()) << contents.status();
-  if (contents.ok()) EXPECT_THAT(contents->fields, SizeIs(lines));
+  EXPECT_EQ(contents.ok() ? contents->fields.size() : 0, lines) << contents.status();
   return took;
 }
 

@@ -32,7 +32,8 @@ TEST(AnonymousMemoryTest, IsZeroForAnySize) {
       AnonymousMemory memory(size, huge);
       const std::span<std::byte> bytes = memory.Take(size);
       ASSERT_EQ(bytes.size(), size);
-      if (huge) EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % kHuge, 0u);
+      const size_t alignment = huge ? kHuge : 1;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % alignment, 0u);
       EXPECT_TRUE(AllZero(bytes)) << size;
       std::ranges::fill(bytes, std::byte{1});
     }

@@ -78,6 +78,7 @@ TEST(ProcessSessionTest, AnotherProcessOfThatNumberIsNotTaken) {
                  .on_active = [] {},
                  .on_end = [&](absl::Status status) { ended.set_value(std::move(status)); }});
   const absl::Status status = ended.get_future().get();
+  process.JoinThread();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("another process has its number"));
 }
