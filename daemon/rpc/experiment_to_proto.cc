@@ -1,6 +1,6 @@
 #include "daemon/rpc/experiment_to_proto.h"
 
-#include <algorithm>
+#include "daemon/estimate/estimate_to_proto.h"
 
 namespace sbump {
 namespace {
@@ -17,70 +17,9 @@ v1::ExperimentPhase ToProto(ExperimentPhase phase) {
   return v1::EXPERIMENT_PHASE_UNSPECIFIED;
 }
 
-v1::GroupRole ToProto(GroupRole role) {
-  switch (role) {
-    case GroupRole::kTested:
-      return v1::TESTED;
-    case GroupRole::kPositiveControl:
-      return v1::POSITIVE_CONTROL;
-    case GroupRole::kNegativeControl:
-      return v1::NEGATIVE_CONTROL;
-  }
-  return v1::GROUP_ROLE_UNSPECIFIED;
-}
-
-v1::ArmKind ToProto(ArmKind kind) {
-  switch (kind) {
-    case ArmKind::kSham:
-      return v1::SHAM;
-    case ArmKind::kDose:
-      return v1::DOSE;
-    case ArmKind::kUnprobed:
-      return v1::BARE;
-  }
-  return v1::ARM_KIND_UNSPECIFIED;
-}
-
-v1::Verdict ToProto(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kMatters:
-      return v1::MATTERS;
-    case Verdict::kDoesNotMatter:
-      return v1::DOES_NOT_MATTER;
-    case Verdict::kUndecided:
-      return v1::UNDECIDED;
-    case Verdict::kInvalid:
-      return v1::INVALID;
-  }
-  return v1::VERDICT_UNSPECIFIED;
-}
-
 template <typename Texts>
 void AddTexts(const Texts& from, google::protobuf::RepeatedPtrField<std::string>& to) {
   for (const auto& text : from) *to.Add() = text;
-}
-
-void ToProto(const GroupEstimate& group, v1::GroupResult& message) {
-  message.set_name(group.name);
-  message.set_role(ToProto(group.role));
-  message.set_criticality(group.criticality);
-  if (group.interval) {
-    message.set_ci_low(group.interval->low);
-    message.set_ci_high(group.interval->high);
-  }
-  message.set_verdict(ToProto(group.verdict));
-  message.set_why(group.why);
-  message.set_p(group.p);
-  message.set_p_adjusted(group.adjusted_p);
-  message.set_hits_per_unit(group.hits_per_unit);
-  message.set_injected_ns_per_unit(group.top_injected_ns_per_unit);
-  message.set_most_gain_per_ns(group.gain_at_most_per_ns);
-  message.set_blocks(static_cast<uint32_t>(group.blocks_used));
-  if (group.blocks_needed) {
-    const size_t more = *group.blocks_needed - std::min(*group.blocks_needed, group.blocks_used);
-    message.set_more_blocks(static_cast<uint32_t>(more));
-  }
-  AddTexts(group.warnings, *message.mutable_warnings());
 }
 
 }  // namespace
@@ -126,33 +65,13 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
 }
 
 v1::RecordedWindow ToProto(ExperimentPhase phase, const Window& window) {
-  v1::RecordedWindow message;
+  v1::RecordedWindow message = ToProto(window);
   message.set_phase(ToProto(phase));
-  message.set_block(window.block);
-  message.set_arm(window.arm);
-  message.set_begin_ns(window.begin_ns);
-  message.set_end_ns(window.end_ns);
-  message.set_units(window.units);
-  message.set_work_ns(window.work_ns);
-  message.set_units_in_all(window.units_in_all);
-  for (const GroupFigures& from : window.groups) {
-    v1::GroupFigures& group = *message.add_groups();
-    group.set_hits(from.hits);
-    group.set_delayed_hits(from.delayed_hits);
-    group.set_injected_ns(from.injected_ns);
-  }
-  message.set_flaw(window.flaw);
   return message;
 }
 
 v1::ExperimentResult ToProto(const ExperimentAnswer& answer) {
-  v1::ExperimentResult message;
-  const RunEstimate& estimate = answer.estimate;
-  for (const GroupEstimate& group : estimate.groups) ToProto(group, *message.add_results());
-  message.set_invalid(estimate.invalid);
-  message.set_partial(answer.is_partial);
-  if (estimate.intrusion) message.set_intrusion(estimate.intrusion->share);
-  AddTexts(estimate.warnings, *message.mutable_warnings());
+  v1::ExperimentResult message = ToProto(answer.estimate, answer.is_partial);
   message.set_phase(v1::MAIN);
   return message;
 }

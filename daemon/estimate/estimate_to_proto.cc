@@ -1,0 +1,155 @@
+#include "daemon/estimate/estimate_to_proto.h"
+
+#include <algorithm>
+
+namespace sbump {
+namespace {
+
+template <typename Texts>
+void AddTexts(const Texts& from, google::protobuf::RepeatedPtrField<std::string>& to) {
+  for (const auto& text : from) *to.Add() = text;
+}
+
+void Fill(const GroupEstimate& group, v1::GroupResult& message) {
+  message.set_name(group.name);
+  message.set_role(ToProto(group.role));
+  message.set_criticality(group.criticality);
+  if (group.interval) {
+    message.set_ci_low(group.interval->low);
+    message.set_ci_high(group.interval->high);
+  }
+  message.set_verdict(ToProto(group.verdict));
+  message.set_why(group.why);
+  message.set_p(group.p);
+  message.set_p_adjusted(group.adjusted_p);
+  message.set_hits_per_unit(group.hits_per_unit);
+  message.set_injected_ns_per_unit(group.top_injected_ns_per_unit);
+  message.set_most_gain_per_ns(group.gain_at_most_per_ns);
+  message.set_blocks(static_cast<uint32_t>(group.blocks_used));
+  if (group.blocks_needed) {
+    const size_t more = *group.blocks_needed - std::min(*group.blocks_needed, group.blocks_used);
+    message.set_more_blocks(static_cast<uint32_t>(more));
+  }
+  AddTexts(group.warnings, *message.mutable_warnings());
+}
+
+GroupRole RoleOf(v1::GroupRole role) {
+  switch (role) {
+    case v1::POSITIVE_CONTROL:
+      return GroupRole::kPositiveControl;
+    case v1::NEGATIVE_CONTROL:
+      return GroupRole::kNegativeControl;
+    default:
+      return GroupRole::kTested;
+  }
+}
+
+ArmKind KindOf(v1::ArmKind kind) {
+  switch (kind) {
+    case v1::SHAM:
+      return ArmKind::kSham;
+    case v1::BARE:
+      return ArmKind::kUnprobed;
+    default:
+      return ArmKind::kDose;
+  }
+}
+
+Window WindowOf(const v1::RecordedWindow& message) {
+  Window window = {.block = message.block(),
+                   .arm = message.arm(),
+                   .begin_ns = message.begin_ns(),
+                   .end_ns = message.end_ns(),
+                   .units = message.units(),
+                   .work_ns = message.work_ns(),
+                   .units_in_all = message.units_in_all(),
+                   .flaw = message.flaw()};
+  for (const v1::GroupFigures& group : message.groups())
+    window.groups.push_back({.hits = group.hits(),
+                             .delayed_hits = group.delayed_hits(),
+                             .injected_ns = group.injected_ns()});
+  return window;
+}
+
+}  // namespace
+
+v1::GroupRole ToProto(GroupRole role) {
+  switch (role) {
+    case GroupRole::kTested:
+      return v1::TESTED;
+    case GroupRole::kPositiveControl:
+      return v1::POSITIVE_CONTROL;
+    case GroupRole::kNegativeControl:
+      return v1::NEGATIVE_CONTROL;
+  }
+  return v1::GROUP_ROLE_UNSPECIFIED;
+}
+
+v1::ArmKind ToProto(ArmKind kind) {
+  switch (kind) {
+    case ArmKind::kSham:
+      return v1::SHAM;
+    case ArmKind::kDose:
+      return v1::DOSE;
+    case ArmKind::kUnprobed:
+      return v1::BARE;
+  }
+  return v1::ARM_KIND_UNSPECIFIED;
+}
+
+v1::Verdict ToProto(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kMatters:
+      return v1::MATTERS;
+    case Verdict::kDoesNotMatter:
+      return v1::DOES_NOT_MATTER;
+    case Verdict::kUndecided:
+      return v1::UNDECIDED;
+    case Verdict::kInvalid:
+      return v1::INVALID;
+  }
+  return v1::VERDICT_UNSPECIFIED;
+}
+
+v1::RecordedWindow ToProto(const Window& window) {
+  v1::RecordedWindow message;
+  message.set_block(window.block);
+  message.set_arm(window.arm);
+  message.set_begin_ns(window.begin_ns);
+  message.set_end_ns(window.end_ns);
+  message.set_units(window.units);
+  message.set_work_ns(window.work_ns);
+  message.set_units_in_all(window.units_in_all);
+  for (const GroupFigures& from : window.groups) {
+    v1::GroupFigures& group = *message.add_groups();
+    group.set_hits(from.hits);
+    group.set_delayed_hits(from.delayed_hits);
+    group.set_injected_ns(from.injected_ns);
+  }
+  message.set_flaw(window.flaw);
+  return message;
+}
+
+v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
+  v1::ExperimentResult message;
+  for (const GroupEstimate& group : estimate.groups) Fill(group, *message.add_results());
+  message.set_invalid(estimate.invalid);
+  message.set_partial(is_partial);
+  if (estimate.intrusion) message.set_intrusion(estimate.intrusion->share);
+  AddTexts(estimate.warnings, *message.mutable_warnings());
+  return message;
+}
+
+Recording RecordingOf(const v1::ExperimentPlan& plan,
+                      std::span<const v1::RecordedWindow* const> windows) {
+  Recording recording;
+  for (const v1::ExperimentPlan::Group& group : plan.groups())
+    recording.groups.push_back({.name = group.name(), .role = RoleOf(group.role())});
+  for (const v1::Arm& arm : plan.arms())
+    recording.arms.push_back(
+        {.kind = KindOf(arm.kind()), .delay_ns = {arm.delay_ns().begin(), arm.delay_ns().end()}});
+  for (const v1::RecordedWindow* window : windows) recording.windows.push_back(WindowOf(*window));
+  return recording;
+}
+
+}  // namespace sbump
