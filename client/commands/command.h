@@ -29,6 +29,7 @@ struct CommandContext {
   TlsPaths tls;
   bool no_color = false;
   Environment environment;
+  std::vector<std::string> words;  // the command line as it was typed
   std::function<ExitCode()> run;
 };
 

@@ -76,6 +76,7 @@ int RunCommandLine(int argc, const char* const* argv) {
   std::signal(SIGPIPE, SIG_IGN);
   KeepStandardStreams();
   CommandContext context;
+  context.words.assign(argv, argv + argc);
   context.environment = [](const char* name) -> const char* { return std::getenv(name); };
   CLI::App root(std::string(), "sbumpctl");
   Declare(&root, &context);

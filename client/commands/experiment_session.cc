@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "client/experiment/experiment_view.h"
+#include "client/experiment/run_file.h"
+#include "client/experiment/run_header.h"
 #include "client/interrupt.h"
 #include "client/json_output.h"
 #include "client/metric/metric_sampler.h"
@@ -159,11 +161,11 @@ bool AskOnTerminal() {
 class Follower {
  public:
   Follower(const CommandContext& context, const ExperimentFlags& flags, Requests* requests,
-           OutputFile* file, OutputFile* kept)
+           OutputFile* file, RunFileWriter* kept)
       : context_(context), flags_(flags), requests_(requests), file_(file), kept_(kept) {}
 
   void Take(const v1::RunReply& reply) {
-    if (kept_ != nullptr && !reply.has_clock()) kept_->Write(JsonLine(reply));
+    if (kept_ != nullptr && !reply.has_clock()) kept_->Write(reply);
     switch (reply.what_case()) {
       case v1::RunReply::kSession:
         return TakeUpdate(reply.session());
@@ -249,7 +251,7 @@ class Follower {
   const ExperimentFlags& flags_;
   Requests* requests_;
   OutputFile* file_;
-  OutputFile* kept_;  // null: none
+  RunFileWriter* kept_;  // null: none
   ProgressBar bar_;
   UpdateMerger merger_;
   std::optional<v1::SessionUpdate> end_;
@@ -314,11 +316,14 @@ absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* e
 
 ExitCode FollowExperiment(const CommandContext& context, const ExperimentFlags& flags,
                           v1::Experiment experiment) {
-  std::optional<OutputFile> kept;
+  v1::RunRequest begin;
+  *begin.mutable_begin() = std::move(experiment);
+  std::optional<RunFileWriter> kept;
   if (!flags.output.empty()) {
-    absl::StatusOr<OutputFile> opened = OutputFile::Open(flags.output);
-    if (!opened.ok()) return Fail(ExitCode::kError, ToStd(opened.status().message()));
-    kept = *std::move(opened);
+    absl::StatusOr<RunFileWriter> created =
+        RunFileWriter::Create(flags.output, HeaderOfThisMachine(context.words), begin);
+    if (!created.ok()) return Fail(ExitCode::kError, ToStd(created.status().message()));
+    kept = *std::move(created);
   }
   OutputFile file = OutputFile::StandardOutput();
   Interrupt interrupt;
@@ -326,9 +331,6 @@ ExitCode FollowExperiment(const CommandContext& context, const ExperimentFlags& 
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
   const auto stream = (*client)->RunExperiment();
   Requests requests(stream.get());
-  v1::RunRequest begin;
-  *begin.mutable_begin() = std::move(experiment);
-  if (kept) kept->Write(JsonLine(begin));
   requests.Send(begin);
   Follower follower(context, flags, &requests, &file, kept ? &*kept : nullptr);
   // The first time what is known is answered; the second time it ends at once.

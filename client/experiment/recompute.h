@@ -1,0 +1,22 @@
+// What a run says, computed again from its windows: by the daemon's own functions, with the seed
+// and margin that it had, so that the answer is the same to the last digit.
+#pragma once
+
+#include "client/experiment/run_file.h"
+#include "daemon/estimate/estimate.h"
+#include "daemon/estimate/recording.h"
+#include "proto/sbump/v1/experiments.pb.h"
+
+namespace sbump {
+
+struct Recomputed {
+  Recording recording;
+  EstimateOptions options;
+  RunEstimate estimate;         // `invalid` where the recording cannot be judged
+  v1::ExperimentResult result;  // `estimate`, as the daemon tells it
+};
+
+// `phase` is of MAIN or CONFIRMATION, as its plan says. A phase without an answer is a partial one.
+Recomputed Recompute(const v1::Experiment& experiment, const RunPhase& phase);
+
+}  // namespace sbump

@@ -1,0 +1,198 @@
+#include "client/experiment/run_file.h"
+
+#include <utility>
+
+#include "client/bounded_file.h"
+#include "client/experiment/finite_numbers.h"
+#include "client/json_output.h"
+#include "client/printable.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/check_recording.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace sbump {
+namespace {
+
+absl::Status Wrong(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
+
+// Fields that this version does not know are those of a newer one.
+absl::Status ParseJson(std::string_view line, google::protobuf::Message& message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(line.data(), line.size()), &message, options);
+  if (!status.ok()) {
+    constexpr size_t kMostShown = 120;
+    const std::string why = Printable(std::string(status.message()).substr(0, kMostShown));
+    return Wrong(StrCat("not a line of this format: ", why));
+  }
+  if (!HasFiniteNumbersOnly(message)) return Wrong("a number that is not finite");
+  return absl::OkStatus();
+}
+
+class Parser {
+ public:
+  explicit Parser(RunFile* file) : file_(file) {}
+
+  absl::Status Take(std::string_view line) {
+    if (line.size() > kMostRunLineBytes) return TakeLong(line);
+    ++lines_;
+    if (lines_ == 1) return TakeHeader(line);
+    if (lines_ == 2) return TakeBegin(line);
+    v1::RunReply reply;
+    SB_RETURN_IF_ERROR(ParseJson(line, reply));
+    return TakeReply(std::move(reply));
+  }
+  size_t lines() const { return lines_; }
+
+ private:
+  // Sessions of very many functions; nothing that the report needs.
+  absl::Status TakeLong(std::string_view line) {
+    if (lines_ < 2 || !line.starts_with("{\"session\""))
+      return absl::ResourceExhaustedError(
+          StrCat("a line of ", line.size(), " bytes, of at most ", kMostRunLineBytes));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeHeader(std::string_view line) {
+    constexpr std::string_view kWhat =
+        "this is no .sbump file: its first line is not {\"sbump\": 1, ...}, as `sbumpctl sweep "
+        "--output FILE` writes it";
+    if (!line.starts_with("{") || !ParseJson(line, file_->header).ok() ||
+        file_->header.sbump() == 0)
+      return Wrong(std::string(kWhat));
+    if (file_->header.sbump() == kRunFileVersion) return absl::OkStatus();
+    return Wrong(StrCat("a .sbump file of version ", file_->header.sbump(),
+                        ", and this sbumpctl reads version ", kRunFileVersion,
+                        ": use a newer sbumpctl (the file was written by ",
+                        Printable(file_->header.version().substr(0, 40)), ")"));
+  }
+
+  absl::Status TakeBegin(std::string_view line) {
+    v1::RunRequest request;
+    SB_RETURN_IF_ERROR(ParseJson(line, request));
+    if (!request.has_begin()) return Wrong("the second line is not what was asked (`begin`)");
+    file_->experiment = std::move(*request.mutable_begin());
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeReply(v1::RunReply reply) {
+    switch (reply.what_case()) {
+      case v1::RunReply::kSession:
+        return TakeSession(std::move(*reply.mutable_session()));
+      case v1::RunReply::kPlan:
+        return TakePlan(std::move(*reply.mutable_plan()));
+      case v1::RunReply::kWindow:
+        return TakeWindow(std::move(*reply.mutable_window()));
+      case v1::RunReply::kResult:
+        return TakeResult(std::move(*reply.mutable_result()));
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status TakeSession(v1::SessionUpdate update) {
+    if (update.has_end()) file_->end = update.end();
+    update.clear_targets();
+    update.clear_patterns();
+    if (update.processes_size() > 0) file_->session = std::move(update);
+    return absl::OkStatus();
+  }
+
+  std::optional<RunPhase>& Of(v1::ExperimentPhase phase) {
+    return phase == v1::CONFIRMATION ? file_->confirmation : file_->main;
+  }
+
+  absl::Status TakePlan(v1::ExperimentPlan plan) {
+    std::optional<RunPhase>& phase = Of(plan.phase());
+    if (phase) return Wrong("a second plan: a file holds one run");
+    if (static_cast<size_t>(plan.groups_size()) > kMostGroups)
+      return absl::ResourceExhaustedError(
+          StrCat(plan.groups_size(), " groups, of at most ", kMostGroups));
+    phase.emplace().plan = std::move(plan);
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeWindow(v1::RecordedWindow window) {
+    figures_ += static_cast<size_t>(window.groups_size());
+    if (++windows_ > kMostRunWindows || figures_ > kMostRunFigures)
+      return absl::ResourceExhaustedError(StrCat("more than ", kMostRunWindows, " windows, or ",
+                                                 kMostRunFigures, " figures of groups in them"));
+    if (window.phase() == v1::PILOT || window.phase() == v1::PREFLIGHT) {
+      file_->pilot.push_back(std::move(window));
+      return absl::OkStatus();
+    }
+    std::optional<RunPhase>& phase = Of(window.phase());
+    if (!phase) return Wrong("a window before the plan that it belongs to");
+    phase->windows.push_back(std::move(window));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeResult(v1::ExperimentResult result) {
+    std::optional<RunPhase>& phase = Of(result.phase());
+    if (!phase) return Wrong("a result before the plan that it belongs to");
+    phase->told = std::move(result);
+    return absl::OkStatus();
+  }
+
+  RunFile* file_;
+  size_t lines_ = 0;  // that are not empty
+  size_t windows_ = 0;
+  size_t figures_ = 0;
+};
+
+void NoteWhatIsMissing(RunFile& file) {
+  if (!file.main)
+    file.gaps.push_back("it ends before the plan: nothing was slowed");
+  else if (!file.main->told)
+    file.gaps.push_back("it ends before the answer: what is said is of the windows until then");
+}
+
+}  // namespace
+
+absl::StatusOr<RunFile> ParseRunFile(const std::string& name, std::string_view text) {
+  if (text.size() > kMostRunFileBytes)
+    return absl::ResourceExhaustedError(
+        StrCat(name, ": ", text.size(), " bytes, of at most ", kMostRunFileBytes));
+  RunFile file;
+  Parser parser(&file);
+  size_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    const std::string_view line = text.substr(begin, end - begin);
+    ++number;
+    begin = end == std::string_view::npos ? text.size() : end + 1;
+    if (line.empty()) continue;
+    const absl::Status status = parser.Take(line);
+    if (status.ok()) continue;
+    const bool cut =
+        parser.lines() > 2 && absl::IsInvalidArgument(status) && end == std::string_view::npos;
+    if (!cut) return Annotate(status, StrCat(name, ":", number));
+    file.gaps.push_back(StrCat("the file is cut off in line ", number, ": it is read up to there"));
+  }
+  if (parser.lines() < 2)
+    return Wrong(StrCat(name, parser.lines() == 0 ? ": this is no .sbump file: it is empty"
+                                                  : ": it ends before what was asked (`begin`)"));
+  NoteWhatIsMissing(file);
+  return file;
+}
+
+absl::StatusOr<RunFile> ReadRunFile(const std::string& path) {
+  SB_ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMostRunFileBytes));
+  return ParseRunFile(path == "-" ? "standard input" : path, text);
+}
+
+absl::StatusOr<RunFileWriter> RunFileWriter::Create(const std::string& path,
+                                                    const v1::RunFileHeader& header,
+                                                    const v1::RunRequest& begin) {
+  SB_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path));
+  RunFileWriter writer(std::move(file));
+  writer.file_.Write(JsonLine(header));
+  writer.file_.Write(JsonLine(begin));
+  return writer;
+}
+
+void RunFileWriter::Write(const v1::RunReply& reply) { file_.Write(JsonLine(reply)); }
+
+}  // namespace sbump
