@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include "client/experiment/html_text.h"
+#include "client/experiment/report_sections.h"
+#include "client/experiment/run_header.h"
+#include "client/human_units.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/samples.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMostRows = 2000;
+constexpr int kMostProcesses = 64;
+
+std::string Fact(std::string_view what, const std::string& is) {
+  if (is.empty()) return "";
+  return Element("tr", "", StrCat("<th scope=\"row\">", what, "</th><td>", Escaped(is), "</td>"));
+}
+
+std::string Facts(const std::string& rows) { return Element("table", " class=\"facts\"", rows); }
+
+std::string Head(std::initializer_list<std::string_view> titles) {
+  std::string cells;
+  for (const std::string_view title : titles) cells += StrCat("<th scope=\"col\">", title, "</th>");
+  return Element("tr", "", cells);
+}
+
+std::string Row(std::initializer_list<std::string> cells) {
+  std::string row;
+  for (const std::string& cell : cells) row += StrCat("<td>", Escaped(cell), "</td>");
+  return Element("tr", "", row);
+}
+
+std::string Table(const std::string& rows) {
+  return Element("div", " class=\"scroll\" tabindex=\"0\"", Element("table", "", rows));
+}
+
+// "158 us, 317 us, 634 us".
+std::string DelaysOf(const v1::ExperimentPlan& plan, int group) {
+  std::vector<uint64_t> delays;
+  for (const v1::Arm& arm : plan.arms()) {
+    if (group < arm.delay_ns_size() && arm.delay_ns(group) != 0)
+      delays.push_back(arm.delay_ns(group));
+  }
+  std::ranges::sort(delays);
+  delays.erase(std::unique(delays.begin(), delays.end()), delays.end());
+  std::string text;
+  for (const uint64_t ns : delays) text += StrCat(text.empty() ? "" : ", ", HumanNs(ns));
+  return text;
+}
+
+std::string GroupsOf(const v1::ExperimentPlan& plan) {
+  std::string rows = Head({"group", "calls per unit (pilot)", "delays of a call"});
+  for (int i = 0; i < plan.groups_size(); ++i) {
+    const v1::ExperimentPlan::Group& group = plan.groups(i);
+    const std::string delays = group.left_out().empty()
+                                   ? DelaysOf(plan, i)
+                                   : StrCat("not tested: ", ShownName(group.left_out()));
+    rows += Row({ShownName(group.name()), Fixed(group.hits_per_unit(), 2), delays});
+  }
+  return Table(rows);
+}
+
+std::string InjectedOf(const Recording& recording, const Window& window) {
+  if (!IsUsable(recording, window)) return "-";
+  std::string text;
+  for (size_t i = 0; i < window.groups.size(); ++i) {
+    if (window.groups[i].injected_ns == 0) continue;
+    text += StrCat(text.empty() ? "" : "; ", ShownName(recording.groups[i].name), " ",
+                   DurationWords(InjectedNsPerUnit(window, i)));
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string WindowRow(const Recording& recording, const Window& window, uint64_t first_ns) {
+  const bool counts = IsUsable(recording, window);
+  const uint64_t after_ns = window.begin_ns - std::min(window.begin_ns, first_ns);
+  return Row({StrCat(window.block), StrCat(window.arm),
+              DurationWords(static_cast<double>(after_ns)), Fixed(window.units, 0),
+              counts ? DurationWords(NsPerUnit(window)) : "-", InjectedOf(recording, window),
+              counts ? "" : (window.flaw.empty() ? "no work was seen" : ShownName(window.flaw))});
+}
+
+std::string ProcessOf(const v1::ProcessStats& stats) {
+  const v1::Process& process = stats.process();
+  std::string text = StrCat("pid ", process.pid(), ", ", ShownName(process.exe()));
+  if (!process.python_version().empty())
+    text += StrCat(", Python ", ShownName(process.python_version()), " ",
+                   ShownName(process.python_build()));
+  if (!process.strategy().empty()) text += StrCat(", ", ShownName(process.strategy()));
+  return text;
+}
+
+std::string Reproduce(const RunFile& file) {
+  const std::string line = ShellLine(file.header);
+  std::string html = Element("h2", "", "How to do it again");
+  if (line.empty()) return html + Paragraph("The command is not in the file.");
+  html += Element("pre", "", Element("code", "", Escaped(line)));
+  if (file.experiment.seed() == 0)
+    html +=
+        Paragraph(StrCat("With --seed ", file.main->plan.seed(),
+                         " doses come in the same order. The pilot, and so the plan, is of what "
+                         "the program does then."));
+  return html + Paragraph(
+                    "The numbers here are computed from the recorded windows: sbumpctl report "
+                    "FILE.sbump computes them again.",
+                    " class=\"faint\"");
+}
+
+}  // namespace
+
+std::string PlanSection(const Report& report) {
+  const v1::ExperimentPlan& plan = report.file.main->plan;
+  const uint64_t asked_ns = report.file.experiment.budget_ns();
+  std::string rows =
+      Fact("blocks", StrCat(plan.blocks(), ", of ", plan.arms_size(), " arms in random order"));
+  rows += Fact("window", HumanNs(plan.window_ns()));
+  rows += Fact("washout", StrCat(HumanNs(plan.washout_ns()), " left out after each change"));
+  rows += Fact("planned to take", HumanNs(plan.duration_ns()));
+  rows += Fact("budget", asked_ns == 0 ? "" : HumanNs(asked_ns));
+  rows += Fact("margin", StrCat("criticalities within ", Fixed(report.main.made.options.margin, 3),
+                                " of 0 do not matter"));
+  rows += Fact("expected slowdown", StrCat(Percent(plan.mean_slowdown()), " on average, ",
+                                           Percent(plan.peak_slowdown()), " at most"));
+  rows += Fact("seed", StrCat(plan.seed()));
+  rows += Fact("pilot",
+               StrCat("a unit took ", DurationWords(plan.unit_ns()), ", and varied by ",
+                      Percent(plan.variation()), " from window to window (lag-1 ",
+                      Fixed(plan.lag1(), 2), "); it settled within ", HumanNs(plan.settle_ns())));
+  for (const std::string& warning : plan.warnings()) rows += Fact("warning", warning);
+  return Element("h2", "", "Plan") + Facts(rows) + GroupsOf(plan);
+}
+
+std::string WindowsTable(const ReportedPhase& phase) {
+  const Recording& recording = phase.made.recording;
+  std::string rows = Head({"block", "arm", "begins after", "units", "time per unit",
+                           "injected per unit", "does not count"});
+  const uint64_t first_ns = recording.windows.empty() ? 0 : recording.windows[0].begin_ns;
+  size_t shown = 0;
+  for (const Window& window : recording.windows) {
+    if (++shown > kMostRows) break;
+    rows += WindowRow(recording, window, first_ns);
+  }
+  std::string html =
+      StrCat("<summary>All ", recording.windows.size(), " windows in numbers</summary>\n");
+  if (shown > kMostRows) html += Paragraph(StrCat("The first ", kMostRows, " of them:"));
+  return Element("details", "", html + Table(rows));
+}
+
+std::string EnvironmentSection(const Report& report) {
+  const v1::RunFileHeader& header = report.file.header;
+  std::string rows =
+      Fact("sbumpctl", StrCat(ShownName(header.version()), ", on ", ShownName(header.host())));
+  rows += Fact("kernel", ShownName(header.kernel()));
+  rows += Fact("processor", header.processors() == 0
+                                ? ShownName(header.cpu())
+                                : StrCat(header.processors(), " x ", ShownName(header.cpu())));
+  for (const v1::ProcessStats& stats : report.file.session.processes()) {
+    if (&stats - &report.file.session.processes(0) >= kMostProcesses) break;
+    rows += Fact("process", ProcessOf(stats));
+  }
+  if (report.file.end) {
+    const v1::SessionEnd& end = *report.file.end;
+    rows += Fact("ended", ShownName(end.reason()));
+    if (end.has_detach_proof())
+      rows +=
+          Fact("left behind", end.detach_proof().verified() && end.detach_proof().links_left() == 0
+                                  ? "nothing, which was verified"
+                                  : ShownName(end.detach_proof().detail()));
+  }
+  return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report.file);
+}
+
+}  // namespace sbump
