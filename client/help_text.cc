@@ -82,6 +82,17 @@ constexpr Example kSweepExamples[] = {
      "calls:'*:handle' --budget 2m --yes"},
 };
 
+constexpr Example kReportExamples[] = {
+    {"What a run said, with small plots", "sbumpctl report run.sbump"},
+    {"A page to hand on", "sbumpctl report run.sbump --html run.html"},
+    {"In the viewer of another causal profiler",
+     "sbumpctl report run.sbump --coz profile.coz; coz plot"},
+};
+
+constexpr Example kCompareExamples[] = {
+    {"Did the change move what decides the pace?", "sbumpctl compare before.sbump after.sbump"},
+};
+
 constexpr Example kListExamples[] = {{"All sessions of this machine", "sbumpctl list"}};
 
 constexpr Example kWatchExamples[] = {
@@ -196,6 +207,24 @@ constexpr CommandText kTexts[] = {
      "and the slowdown to expect, and asks. Ctrl-C ends it with what is known until then. "
      "docs/method.md says what the numbers mean, and what they cannot tell.",
      kSweepExamples},
+    {"report", "say again what a kept run said, as table, page, JSON or Coz profile",
+     "Computes everything again from the recorded windows of a file that `sweep --output` kept, "
+     "with the seed that it had: no daemon is asked. The table comes with small plots: criticality "
+     "with intervals, and what each dose did to the time per unit. --html writes one page of HTML "
+     "that needs neither network nor script.\n"
+     "\n"
+     "--coz writes a profile that `coz plot` opens (lower its \"Minimum Points\" for runs of few "
+     "blocks). Its axis is virtual speedup, so each slowdown is mirrored: what is shown is a gain "
+     "at most, and \"line speedup\" is a share of the time per unit. docs/sbump-file.md has the "
+     "format of the file and more on this.",
+     kReportExamples},
+    {"compare", "say how two kept runs differ in what matters",
+     "For each group that both runs have: both criticalities, their difference with a 95% "
+     "interval, "
+     "and what that means. Runs by other metrics cannot be compared; where a unit of work takes "
+     "far "
+     "longer in one of them, a warning says so.",
+     kCompareExamples},
     {"list", "list the sessions of this daemon", "", kListExamples},
     {"watch", "show a running session; never keeps it alive",
      "Prints the updates of a session, whoever began it, from now to its end. Ctrl-C ends the "

@@ -46,8 +46,8 @@ void Declare(CLI::App* root, CommandContext* context) {
   root->add_flag("--no-color", context->no_color, "no colours, even on a terminal");
   root->require_subcommand(0, 1);
   for (const auto add : {AddAttach, AddMatch, AddModules, AddSpans, AddGraph, AddSchedule, AddSweep,
-                         AddList, AddWatch, AddUpdate, AddDetach, AddDoctor, AddVersion,
-                         AddContexts, AddHelp, AddCompletions, AddGenerateMan}) {
+                         AddReport, AddCompare, AddList, AddWatch, AddUpdate, AddDetach, AddDoctor,
+                         AddVersion, AddContexts, AddHelp, AddCompletions, AddGenerateMan}) {
     add(root, context);
   }
 }

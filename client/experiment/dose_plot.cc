@@ -15,7 +15,11 @@ Scale YScaleOf(const DoseResponse& response) {
   for (const DosePoint& point : response.points) values.push_back(point.y_ns);
   Range range = BulkOf(std::move(values));
   range.Add(response.sham_ns);
-  for (const DoseMean& dose : response.doses) range.Add(response.sham_ns + dose.effect_ns);
+  for (const DoseMean& dose : response.doses) {
+    range.Add(response.sham_ns + dose.effect_ns);
+    if (dose.interval) range.Add(response.sham_ns + dose.interval->low);
+    if (dose.interval) range.Add(response.sham_ns + dose.interval->high);
+  }
   return range.ToScale(0.08);
 }
 
@@ -32,18 +36,31 @@ double MeanX(const DoseResponse& response) {
   return response.points.empty() ? 0 : sum / static_cast<double>(response.points.size());
 }
 
+// As much of y = level + slope x as is within the frame, from x = 0 on.
+std::string SlopeSvg(const Frame& frame, double level, double slope, std::string_view css) {
+  double x0 = std::max(0.0, frame.x.low()), x1 = frame.x.high();
+  if (slope != 0) {
+    const auto [first, last] =
+        std::minmax((frame.y.low() - level) / slope, (frame.y.high() - level) / slope);
+    x0 = std::max(x0, first);
+    x1 = std::min(x1, last);
+  }
+  if (!(x0 < x1)) return "";
+  return LineSvg(frame, x0, level + slope * x0, x1, level + slope * x1, css);
+}
+
 // The line, and those with the slopes at its interval's ends, which turn around its middle.
 std::string LinesOf(const Frame& frame, const DoseResponse& response, const GroupEstimate& group) {
-  const double x0 = std::max(0.0, frame.x.low()), x1 = frame.x.high(), middle = MeanX(response);
+  const double middle = MeanX(response);
   const auto line = [&](double slope, std::string_view css) {
     const double level = response.sham_ns + (group.criticality - slope) * middle;
-    return LineSvg(frame, x0, level + slope * x0, x1, level + slope * x1, css);
+    return SlopeSvg(frame, level, slope, css);
   };
   std::string lines;
   if (group.interval)
     lines += line(group.interval->low, "fit edge") + line(group.interval->high, "fit edge");
   // What it would be were all of it felt.
-  lines += LineSvg(frame, x0, response.sham_ns, x1, response.sham_ns + x1, "one");
+  lines += SlopeSvg(frame, response.sham_ns, 1, "one");
   return lines + line(group.criticality, "fit");
 }
 

@@ -79,7 +79,8 @@ std::string RowOf(const GroupEstimate& group, const Scale& scale, double margin)
   const std::string bar =
       Element("div", StrCat(" class=\"bar\" role=\"img\"", Attribute("aria-label", says)),
               BarOf(group, scale, margin));
-  return Element("div", " class=\"who\"", name + VerdictHtml(group.verdict)) + bar +
+  if (group.role == GroupRole::kTested) name += VerdictHtml(group.verdict);
+  return Element("div", " class=\"who\"", name) + bar +
          Element("div", " class=\"figures\"", Escaped(Figures(group)));
 }
 

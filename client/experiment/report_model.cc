@@ -106,7 +106,11 @@ std::string MeaningWords(const GroupEstimate& group) {
   words += ".";
   if (group.role != GroupRole::kTested) return words;
   words += StrCat(" Making each call faster by D makes a unit faster by at most ",
-                  Fixed(group.gain_at_most_per_ns, 2), " D.");
+                  Fixed(group.gain_at_most_per_ns, 2), " D");
+  if (group.interval)
+    words += StrCat(" (", Fixed(std::max(0.0, group.interval->high) * group.hits_per_unit, 2),
+                    " D by the interval's upper end)");
+  words += ".";
   if (group.slack && group.slack->claimed)
     words += StrCat(" It has slack: the first ", DurationWords(group.slack->slack_ns),
                     " per unit are not felt (", DurationWords(group.slack->interval.low), " to ",

@@ -31,7 +31,7 @@ std::string Alarms(const Report& report) {
   if (!estimate.invalid.empty())
     alarms += Card(" alarm", Element("h3", "", "Nothing can be concluded from this run") +
                                  Paragraph(estimate.invalid));
-  if (report.main.made.result.partial())
+  if (report.file.main->told && report.main.made.result.partial())
     alarms +=
         Card(" notice", Paragraph("It ended early: what follows is of the windows until then."));
   for (const std::string& note : report.notes) alarms += Card(" notice", Paragraph(note));
@@ -43,11 +43,12 @@ std::string GroupCard(const ReportedPhase& phase, size_t index) {
   std::string card =
       Element("h3", "", StrCat(Escaped(ShownName(group.name)), " ", VerdictHtml(group.verdict)));
   card += Paragraph(group.why) + Paragraph(MeaningWords(group));
-  card += Paragraph(
-      StrCat("Calls per unit: ", Fixed(group.hits_per_unit, 2), ". Blocks: ", group.blocks_used,
-             ". p ", group.adjusted_p < 0.001 ? "< 0.001" : "= " + Fixed(group.adjusted_p, 3),
-             ", adjusted for the number of groups."),
-      " class=\"faint\"");
+  const bool tested = group.role == GroupRole::kTested;
+  const double p = tested ? group.adjusted_p : group.p;
+  card += Paragraph(StrCat("Calls per unit: ", Fixed(group.hits_per_unit, 2), ". Blocks: ",
+                           group.blocks_used, ". p ", p < 0.001 ? "< 0.001" : "= " + Fixed(p, 3),
+                           tested ? ", adjusted for the number of groups." : "."),
+                    " class=\"faint\"");
   return Card("", card + DoseHtml(phase, index) + Items(group.warnings));
 }
 
@@ -60,13 +61,16 @@ std::string AdditivityOf(const RunEstimate& estimate) {
 
 std::string IntrusionOf(const RunEstimate& estimate) {
   if (!estimate.intrusion) return Paragraph("What the probes themselves cost was not measured.");
+  const Intrusion& intrusion = *estimate.intrusion;
+  const auto& interval = intrusion.ns_per_unit.interval;
   std::string words =
-      StrCat("The probes themselves cost ", Percent(estimate.intrusion->share),
-             " of a unit's time (windows without delay against windows without probes");
-  if (const auto& interval = estimate.intrusion->ns_per_unit.interval)
-    words += StrCat("; ", DurationWords(interval->low), " to ", DurationWords(interval->high),
-                    " per unit");
-  return Paragraph(words + "). It is no part of the numbers above.");
+      StrCat("The probes themselves cost ", Percent(intrusion.share),
+             " of a unit's time: windows without delay against those without probes, ");
+  words += interval ? StrCat("95 % interval ", DurationWords(interval->low), " to ",
+                             DurationWords(interval->high), " per unit.")
+                    : "of which there are too few for an interval.";
+  if (intrusion.share < 0) words += " Less than nothing is noise.";
+  return Paragraph(words + " It is no part of the numbers above.");
 }
 
 }  // namespace

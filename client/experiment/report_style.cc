@@ -43,7 +43,7 @@ svg.area { width: 100%; } svg.numbers { width: 3.4rem; flex: none; }
 .plot { display: flex; gap: .5rem; padding-right: 1.2rem; margin-top: .2rem; }
 .plot svg.area { flex: 1; min-width: 0; }
 .strip { padding-top: 1.1rem; }
-.y-title { margin: .5rem 0 0; } .x-title { text-align: center; margin: 0; }
+.y-title { margin: .5rem 0 .45rem; } .x-title { text-align: center; margin: 0; }
 .y-title, .x-title { color: var(--faint); font-size: .85rem; }
 .mark { fill: currentColor; stroke: currentColor; stroke-width: 1px; fill-opacity: .55; }
 .mark.hollow { fill: var(--page); fill-opacity: .4; stroke-width: 1.4px; }
@@ -64,6 +64,8 @@ svg.area { width: 100%; } svg.numbers { width: 3.4rem; flex: none; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }
+.scroll th, .scroll td { white-space: nowrap; overflow-wrap: normal; }
+.scroll td.long { white-space: normal; min-width: 12rem; }
 table.facts th { color: var(--faint); font-weight: 500; white-space: nowrap; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .4rem;
   padding: .7rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .9rem; }

@@ -27,9 +27,12 @@ std::string Head(std::initializer_list<std::string_view> titles) {
   return Element("tr", "", cells);
 }
 
+// Cells of long text have several lines.
 std::string Row(std::initializer_list<std::string> cells) {
+  constexpr size_t kLong = 40;
   std::string row;
-  for (const std::string& cell : cells) row += StrCat("<td>", Escaped(cell), "</td>");
+  for (const std::string& cell : cells)
+    row += StrCat(cell.size() > kLong ? "<td class=\"long\">" : "<td>", Escaped(cell), "</td>");
   return Element("tr", "", row);
 }
 

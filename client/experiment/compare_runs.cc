@@ -1,0 +1,190 @@
+#include "client/experiment/compare_runs.h"
+
+#include <algorithm>
+
+#include "client/text_table.h"
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/difference.h"
+#include "daemon/estimate/words.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace sbump {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+absl::Status Wrong(std::string why) { return absl::InvalidArgumentError(std::move(why)); }
+
+const RunEstimate& EstimateOf(const Report& report) { return report.main.made.estimate; }
+
+absl::Status CheckComparable(const Report& first, const Report& second) {
+  const v1::WorkMetric &a = first.file.experiment.metric(), &b = second.file.experiment.metric();
+  if (MetricWords(a) != MetricWords(b) || a.sampled().is_latency() != b.sampled().is_latency())
+    return Wrong(StrCat("the runs cannot be compared: a unit of work is ", MetricWords(a),
+                        " in the first, and ", MetricWords(b),
+                        " in the second; measure both by one metric"));
+  for (const Report* report : {&first, &second}) {
+    if (EstimateOf(*report).invalid.empty()) continue;
+    return Wrong(StrCat("the runs cannot be compared: the ", report == &first ? "first" : "second",
+                        " is invalid: ", EstimateOf(*report).invalid));
+  }
+  return absl::OkStatus();
+}
+
+const v1::GroupResult* Find(const Report& report, const std::string& name) {
+  for (const v1::GroupResult& result : report.main.made.result.results()) {
+    if (result.name() == name && result.role() == v1::TESTED && result.blocks() > 0) return &result;
+  }
+  return nullptr;
+}
+
+Estimated EstimatedOf(const v1::GroupResult& result) {
+  Estimated estimated = {.estimate = result.criticality()};
+  if (result.has_ci_low())
+    estimated.interval = Interval{.low = result.ci_low(), .high = result.ci_high()};
+  return estimated;
+}
+
+std::string WordsOf(const Estimated& difference, double margin) {
+  if (!difference.interval) return "too few blocks for an interval of the difference";
+  const Interval& interval = *difference.interval;
+  const std::string numbers =
+      StrCat(Fixed(difference.estimate, 2), ", 95 % interval ", Words(interval));
+  if (interval.low > 0) return StrCat("it matters more in the second run, by ", numbers);
+  if (interval.high < 0) return StrCat("it matters less in the second run, by ", numbers);
+  if (interval.IsWithin(-margin, margin))
+    return StrCat("it matters as much in both, within the margin of ", Fixed(margin, 2), ": ",
+                  numbers);
+  return StrCat("no difference was found, and none is ruled out: ", numbers);
+}
+
+void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double margin,
+             v1::GroupComparison& message) {
+  const Estimated difference = DifferenceOf(EstimatedOf(first), EstimatedOf(second));
+  message.set_name(first.name());
+  *message.mutable_first() = first;
+  *message.mutable_second() = second;
+  message.set_difference(difference.estimate);
+  if (difference.interval) {
+    message.set_difference_low(difference.interval->low);
+    message.set_difference_high(difference.interval->high);
+  }
+  message.set_words(WordsOf(difference, margin));
+}
+
+// The targets of a group by this name, where it was asked for.
+const v1::TargetSelection* SelectionOf(const Report& report, const std::string& name) {
+  for (const v1::TargetGroup& group : report.file.experiment.groups()) {
+    if (group.name() == name) return &group.selection();
+  }
+  return nullptr;
+}
+
+void WarnOfTargets(const Report& first, const Report& second, v1::RunComparison& comparison) {
+  for (const v1::GroupComparison& group : comparison.groups()) {
+    const v1::TargetSelection* a = SelectionOf(first, group.name());
+    const v1::TargetSelection* b = SelectionOf(second, group.name());
+    if (a != nullptr && b != nullptr && !MessageDifferencer::Equals(*a, *b))
+      comparison.add_warnings(StrCat(
+          ShownName(group.name()), " has other patterns in the second run: it may be other code"));
+    const double hits = group.first().hits_per_unit(), later = group.second().hits_per_unit();
+    if (hits > 2 * later || later > 2 * hits)
+      comparison.add_warnings(StrCat(ShownName(group.name()), " is called ", Fixed(hits, 2),
+                                     " times per unit in the first run, and ", Fixed(later, 2),
+                                     " times in the second"));
+  }
+}
+
+void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& comparison) {
+  constexpr double kFar = 1.25;
+  const double a = comparison.first_unit_ns(), b = comparison.second_unit_ns();
+  if (a > 0 && b > 0 && (a > kFar * b || b > kFar * a))
+    comparison.add_warnings(StrCat("a unit takes ", DurationWords(a), " in the first run, and ",
+                                   DurationWords(b),
+                                   " in the second: criticalities are of another load or program"));
+  if (first.file.experiment.attach().mode() != second.file.experiment.attach().mode())
+    comparison.add_warnings("delays spin in one run, and sleep in the other");
+  for (const Report* report : {&first, &second}) {
+    if (report->main.made.result.partial())
+      comparison.add_warnings(
+          StrCat("the ", report == &first ? "first" : "second", " run ended early"));
+  }
+}
+
+void AddGroups(const Report& first, const Report& second, double margin,
+               v1::RunComparison& comparison) {
+  for (const size_t i : first.main.ranked) {
+    const std::string& name = EstimateOf(first).groups[i].name;
+    const v1::GroupResult* a = Find(first, name);
+    if (a == nullptr) continue;
+    const v1::GroupResult* b = Find(second, name);
+    if (b == nullptr)
+      comparison.add_only_first(name);
+    else
+      Compare(*a, *b, margin, *comparison.add_groups());
+  }
+  for (const size_t i : second.main.ranked) {
+    const std::string& name = EstimateOf(second).groups[i].name;
+    if (Find(second, name) != nullptr && Find(first, name) == nullptr)
+      comparison.add_only_second(name);
+  }
+}
+
+std::string FiguresOf(const v1::GroupResult& result) {
+  std::string text = Fixed(result.criticality(), 2);
+  if (result.has_ci_low())
+    text += StrCat(" ", Words(Interval{.low = result.ci_low(), .high = result.ci_high()}));
+  return text;
+}
+
+std::string DifferenceCell(const v1::GroupComparison& group) {
+  std::string text = StrCat(group.difference() >= 0 ? "+" : "", Fixed(group.difference(), 2));
+  if (group.has_difference_low())
+    text += StrCat(" ",
+                   Words(Interval{.low = group.difference_low(), .high = group.difference_high()}));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::RunComparison> CompareRuns(const Report& first, const Report& second) {
+  SB_RETURN_IF_ERROR(CheckComparable(first, second));
+  const double margin = std::max(first.main.made.options.margin, second.main.made.options.margin);
+  v1::RunComparison comparison;
+  comparison.set_first_unit_ns(EstimateOf(first).noise.mean_ns);
+  comparison.set_second_unit_ns(EstimateOf(second).noise.mean_ns);
+  AddGroups(first, second, margin, comparison);
+  if (comparison.groups().empty())
+    return Wrong(
+        "the runs cannot be compared: no group of the first is one that the second "
+        "measured; groups are the same where their names are (--group NAME=PATTERN)");
+  WarnOfTargets(first, second, comparison);
+  WarnOfRuns(first, second, comparison);
+  return comparison;
+}
+
+std::vector<std::string> ComparisonLines(const v1::RunComparison& comparison,
+                                         const Palette& palette, size_t width) {
+  TextTable table({{"GROUP", false, Clip::kTail}, {"FIRST"}, {"SECOND"}, {"DIFFERENCE"}});
+  for (const v1::GroupComparison& group : comparison.groups())
+    table.AddRow({{ShownName(group.name()), Tone::kStrong},
+                  {FiguresOf(group.first())},
+                  {FiguresOf(group.second())},
+                  {DifferenceCell(group)}});
+  std::vector<std::string> lines = table.Lines(palette, width);
+  lines.push_back(StrCat("a unit takes ", DurationWords(comparison.first_unit_ns()),
+                         " in the first run, and ", DurationWords(comparison.second_unit_ns()),
+                         " in the second"));
+  for (const v1::GroupComparison& group : comparison.groups())
+    lines.push_back(StrCat(ShownName(group.name()), ": ", group.words()));
+  for (const std::string& name : comparison.only_first())
+    lines.push_back(StrCat(ShownName(name), ": only in the first run"));
+  for (const std::string& name : comparison.only_second())
+    lines.push_back(StrCat(ShownName(name), ": only in the second run"));
+  for (const std::string& warning : comparison.warnings())
+    lines.push_back(StrCat("warning: ", warning));
+  return lines;
+}
+
+}  // namespace sbump

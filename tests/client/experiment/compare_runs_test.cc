@@ -1,0 +1,102 @@
+#include "client/experiment/compare_runs.h"
+
+#include "client/text_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/experiment/real_run.h"
+
+namespace sbump {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// The real run, with so much of each delay of `group` given back: as if it mattered less.
+RunFile Relieved(int group, double share) {
+  RunFile file = RealRun();
+  for (v1::RecordedWindow& window : file.main->windows)
+    window.set_work_ns(window.work_ns() -
+                       share * static_cast<double>(window.groups(group).injected_ns()));
+  file.main->told.reset();
+  file.gaps.clear();
+  return file;
+}
+
+v1::RunComparison Compared(RunFile first, RunFile second) {
+  const auto comparison =
+      CompareRuns(*MakeReport(std::move(first)), *MakeReport(std::move(second)));
+  EXPECT_TRUE(comparison.ok()) << comparison.status();
+  return comparison.value_or(v1::RunComparison());
+}
+
+std::string ErrorOf(RunFile first, RunFile second) {
+  const auto status =
+      CompareRuns(*MakeReport(std::move(first)), *MakeReport(std::move(second))).status();
+  return std::string(status.message());
+}
+
+TEST(CompareRuns, ARunIsNotOtherThanItself) {
+  const v1::RunComparison comparison = Compared(RealRun(), RealRun());
+  ASSERT_EQ(comparison.groups_size(), 2);
+  EXPECT_THAT(comparison.warnings(), IsEmpty());
+  for (const v1::GroupComparison& group : comparison.groups()) {
+    EXPECT_EQ(group.difference(), 0);
+    EXPECT_LT(group.difference_low(), 0);
+    EXPECT_GT(group.difference_high(), 0);
+    EXPECT_THAT(group.words(), HasSubstr("no difference was found, and none is ruled out"));
+  }
+}
+
+TEST(CompareRuns, WhatMattersLessIsFound) {
+  const v1::RunComparison comparison = Compared(RealRun(), Relieved(0, 0.9));
+  EXPECT_NEAR(comparison.groups(0).difference(), -0.9, 0.02);
+  EXPECT_LT(comparison.groups(0).difference_high(), 0);
+  EXPECT_THAT(comparison.groups(0).words(),
+              HasSubstr("it matters less in the second run, by -0.9"));
+  const std::vector<std::string> lines = ComparisonLines(comparison, Palette(false), 100);
+  EXPECT_THAT(lines[0], HasSubstr("DIFFERENCE"));
+  EXPECT_THAT(lines[1], HasSubstr("1.29 [1.06, 1.58]"));
+  for (const std::string& line : lines) EXPECT_THAT(line, Not(HasSubstr("nan")));
+}
+
+TEST(CompareRuns, OtherMetricsAreRefusedByName) {
+  RunFile other = RealRun();
+  other.experiment.mutable_metric()->mutable_calls()->set_pattern("*:other");
+  const std::string error = ErrorOf(RealRun(), std::move(other));
+  EXPECT_THAT(error, HasSubstr("calls:*/service.py:step in the first"));
+  EXPECT_THAT(error, HasSubstr("calls:*:other in the second"));
+}
+
+TEST(CompareRuns, InvalidRunsAndOtherGroupsAreRefused) {
+  RunFile broken = RealRun();
+  broken.main->windows[0].set_arm(77);
+  EXPECT_THAT(ErrorOf(RealRun(), std::move(broken)), HasSubstr("the second is invalid"));
+  RunFile renamed = RealRun();
+  renamed.main->plan.mutable_groups(0)->set_name("x");
+  renamed.main->plan.mutable_groups(1)->set_name("y");
+  EXPECT_THAT(ErrorOf(RealRun(), std::move(renamed)), HasSubstr("no group of the first"));
+}
+
+TEST(CompareRuns, GroupsOfOneRunAreNamed) {
+  RunFile renamed = RealRun();
+  renamed.main->plan.mutable_groups(1)->set_name("y");
+  const v1::RunComparison comparison = Compared(RealRun(), std::move(renamed));
+  EXPECT_THAT(comparison.only_first(), ElementsAre("hidden"));
+  EXPECT_THAT(comparison.only_second(), ElementsAre("y"));
+}
+
+TEST(CompareRuns, WarnsOfAnotherPaceAndOfOtherPatterns) {
+  RunFile other = RealRun();
+  for (v1::RecordedWindow& window : other.main->windows) window.set_work_ns(2 * window.work_ns());
+  other.experiment.mutable_groups(0)->mutable_selection()->mutable_patterns(0)->set_pattern("*:x");
+  other.main->told.reset();
+  const v1::RunComparison comparison = Compared(RealRun(), std::move(other));
+  EXPECT_THAT(comparison.warnings(),
+              ElementsAre(HasSubstr("other patterns"), HasSubstr("a unit takes"),
+                          HasSubstr("the second run ended early")));
+}
+
+}  // namespace
+}  // namespace sbump
