@@ -61,6 +61,7 @@ svg.area { width: 100%; } svg.numbers { width: 3.4rem; flex: none; }
 .keys { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; color: var(--faint); font-size: .88rem; }
 .keys span { display: inline-flex; gap: .35rem; align-items: center; }
 .scroll { overflow-x: auto; }
+table + .scroll { margin-top: 1rem; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }

@@ -90,8 +90,8 @@ std::string ProcessOf(const v1::ProcessStats& stats) {
   const v1::Process& process = stats.process();
   std::string text = StrCat("pid ", process.pid(), ", ", ShownName(process.exe()));
   if (!process.python_version().empty())
-    text += StrCat(", Python ", ShownName(process.python_version()), " ",
-                   ShownName(process.python_build()));
+    text += StrCat(", Python ", ShownName(process.python_version()));
+  if (!process.python_build().empty()) text += StrCat(", ", ShownName(process.python_build()));
   if (!process.strategy().empty()) text += StrCat(", ", ShownName(process.strategy()));
   return text;
 }

@@ -142,7 +142,11 @@ std::string WindowsHtml(const ReportedPhase& phase) {
   std::string html = Paragraph(StrCat("time per unit, in ", unit.name), " class=\"y-title\"");
   html += Element("div", " class=\"scroll\" tabindex=\"0\"",
                   Element("div", StrCat(" class=\"strip\"", width), plot));
-  html += Paragraph("windows in the order of time; numbers of blocks above", " class=\"x-title\"") +
+  html += Paragraph(
+              "windows in the order of time; numbers of blocks above; the larger a mark, the "
+              "greater the "
+              "dose",
+              " class=\"x-title\"") +
           LegendOf(recording);
   if (windows.size() < recording.windows.size())
     html += Paragraph(StrCat("Of ", recording.windows.size(), " windows ", windows.size(),
