@@ -20,7 +20,7 @@ const RunEstimate& EstimateOf(const Report& report) { return report.main.made.es
 
 absl::Status CheckComparable(const Report& first, const Report& second) {
   const v1::WorkMetric &a = first.file.experiment.metric(), &b = second.file.experiment.metric();
-  if (MetricWords(a) != MetricWords(b) || a.sampled().is_latency() != b.sampled().is_latency())
+  if (MetricWords(a) != MetricWords(b) || a.sampled().quantile() != b.sampled().quantile())
     return Wrong(StrCat("the runs cannot be compared: a unit of work is ", MetricWords(a),
                         " in the first, and ", MetricWords(b),
                         " in the second; measure both by one metric"));
