@@ -40,10 +40,10 @@ double MeanX(const DoseResponse& response) {
 std::string SlopeSvg(const Frame& frame, double level, double slope, std::string_view css) {
   double x0 = std::max(0.0, frame.x.low()), x1 = frame.x.high();
   if (slope != 0) {
-    const auto [first, last] =
-        std::minmax((frame.y.low() - level) / slope, (frame.y.high() - level) / slope);
-    x0 = std::max(x0, first);
-    x1 = std::min(x1, last);
+    const double at_low = (frame.y.low() - level) / slope;
+    const double at_high = (frame.y.high() - level) / slope;
+    x0 = std::max(x0, std::min(at_low, at_high));
+    x1 = std::min(x1, std::max(at_low, at_high));
   }
   if (!(x0 < x1)) return "";
   return LineSvg(frame, x0, level + slope * x0, x1, level + slope * x1, css);

@@ -1,24 +1,51 @@
-// A run's file: whatever it is, it is read or refused, and what is read is computed and reported
-// without a crash, and without a number that is none.
+// A run's file: whatever it is, it is read or refused, and what is read is computed and shown
+// without a crash, without a number that is none, and without markup of its own.
 #include <cstdint>
 #include <string>
 
-#include "client/experiment/recompute.h"
+#include "client/experiment/coz_export.h"
+#include "client/experiment/experiment_view.h"
+#include "client/experiment/html_report.h"
+#include "client/experiment/report_model.h"
 #include "client/experiment/run_file.h"
+#include "client/experiment/terminal_plots.h"
 #include "tests/fuzz/require.h"
 
+namespace sbump {
+namespace {
+
+bool IsNumber(double value) { return value - value == 0; }
+
+void CheckPhase(const ReportedPhase& phase) {
+  for (const GroupEstimate& group : phase.made.estimate.groups)
+    Require(IsNumber(group.criticality) && group.p >= 0 && group.p <= 1);
+  for (const bool unicode : {false, true}) {
+    (void)CriticalityPlot(phase, {.width = 60, .unicode = unicode});
+    for (const size_t group : phase.ranked)
+      (void)DosePlot(phase, group, {.width = 60, .unicode = unicode});
+  }
+  (void)ResultLines(phase.made.result, Palette(false), 60);
+}
+
+void Show(const Report& report) {
+  CheckPhase(report.main);
+  if (report.confirmation) CheckPhase(*report.confirmation);
+  const std::string page = HtmlReport(report);
+  Require(page.find("<script") == std::string::npos && page.find('\x1b') == std::string::npos);
+  (void)CozProfile(report);
+}
+
+}  // namespace
+}  // namespace sbump
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace sbump;
-  const auto file = ParseRunFile("file", {reinterpret_cast<const char*>(data), size});
+  auto file = sbump::ParseRunFile("file", {reinterpret_cast<const char*>(data), size});
   if (!file.ok()) {
-    Require(absl::IsInvalidArgument(file.status()) || absl::IsResourceExhausted(file.status()));
+    sbump::Require(absl::IsInvalidArgument(file.status()) ||
+                   absl::IsResourceExhausted(file.status()));
     return 0;
   }
-  for (const auto* phase : {&file->main, &file->confirmation}) {
-    if (!*phase) continue;
-    const Recomputed made = Recompute(file->experiment, **phase);
-    for (const GroupEstimate& group : made.estimate.groups)
-      Require(group.criticality == group.criticality && group.p >= 0 && group.p <= 1);
-  }
+  const auto report = sbump::MakeReport(*std::move(file));
+  if (report.ok()) sbump::Show(*report);
   return 0;
 }
