@@ -35,6 +35,7 @@ void AddPhase(const ReportedPhase& phase, const Palette& palette, const PlotStyl
     for (const std::string& line : lines) text += line + "\n";
   };
   add(ResultLines(phase.made.result, palette, width));
+  add(FindingLines(phase.made.estimate));
   if (const auto plot = CriticalityPlot(phase, style); !plot.empty()) {
     text += "\n";
     add(plot);
@@ -63,10 +64,11 @@ std::string Table(const CommandContext& context, const Report& report) {
   return text;
 }
 
+// The last line is the run's answer, as it is of `sweep`; a confirmation stands before it.
 std::string Json(const Report& report) {
-  std::string lines = JsonLine(report.main.made.result);
-  if (report.confirmation) lines += JsonLine(report.confirmation->made.result);
-  return lines;
+  std::string lines;
+  if (report.confirmation) lines = JsonLine(report.confirmation->made.result);
+  return lines + JsonLine(report.main.made.result);
 }
 
 absl::Status WriteTo(const std::string& path, const std::string& text) {

@@ -52,6 +52,14 @@ void NoteDifference(const RunFile& file, Report& report) {
                                 "), or the file was changed"));
 }
 
+// "the first 40.0 us per unit are not felt (31.0 us to 44.0 us)"; empty where none was found.
+std::string SlackWords(const GroupEstimate& group) {
+  if (!group.slack || !group.slack->claimed) return "";
+  return StrCat("the first ", DurationWords(group.slack->slack_ns), " per unit are not felt (",
+                DurationWords(group.slack->interval.low), " to ",
+                DurationWords(group.slack->interval.high), ")");
+}
+
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -111,11 +119,19 @@ std::string MeaningWords(const GroupEstimate& group) {
     words += StrCat(" (", Fixed(std::max(0.0, group.interval->high) * group.hits_per_unit, 2),
                     " D by the interval's upper end)");
   words += ".";
-  if (group.slack && group.slack->claimed)
-    words += StrCat(" It has slack: the first ", DurationWords(group.slack->slack_ns),
-                    " per unit are not felt (", DurationWords(group.slack->interval.low), " to ",
-                    DurationWords(group.slack->interval.high), ").");
+  if (const std::string slack = SlackWords(group); !slack.empty())
+    words += StrCat(" It has slack: ", slack, ".");
   return words;
+}
+
+std::vector<std::string> FindingLines(const RunEstimate& estimate) {
+  std::vector<std::string> lines;
+  for (const GroupEstimate& group : estimate.groups) {
+    if (const std::string slack = SlackWords(group); !slack.empty())
+      lines.push_back(StrCat(ShownName(group.name), ": it has slack: ", slack));
+  }
+  for (const PairEffect& pair : estimate.pairs) lines.push_back(Printable(pair.words));
+  return lines;
 }
 
 std::vector<std::string> CaveatWords() {

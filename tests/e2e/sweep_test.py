@@ -104,14 +104,16 @@ class SweepTest(Case):
         self.assert_unharmed(target)
 
     def test_it_is_all_kept(self):
-        """The file has the request, the plan, each window and the answer."""
+        """The file has the request, the plan, each window and the answer, which is computed again from it."""
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "run.sbump"
         answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "10s", "-o", file)
         self.results_of(answer)
         lines = [json.loads(line) for line in file.read_text().splitlines()]
-        self.assertIn("begin", lines[0])
-        kinds = [next(iter(line)) for line in lines[1:]]
+        self.assertEqual(lines[0]["sbump"], 1)
+        self.assertIn("sweep", lines[0]["command"])
+        self.assertIn("begin", lines[1])
+        kinds = [next(iter(line)) for line in lines[2:]]
         self.assertEqual(kinds.count("plan"), 1)
         self.assertEqual(kinds.count("result"), 1)
         plan = next(line["plan"] for line in lines if "plan" in line)
@@ -119,6 +121,9 @@ class SweepTest(Case):
         main_windows = [window for window in windows if window["phase"] == "MAIN"]
         self.assertGreaterEqual(len(main_windows), plan["blocks"] * (len(plan["arms"]) - 1))
         self.assertTrue(all(float(window["units"]) > 0 for window in main_windows), main_windows)
+        again = self.daemon.ctl("report", file, "--format", "json", "--html", file.with_suffix(".html"))
+        self.assertEqual(json.loads(again.out), json.loads(answer.out.splitlines()[-1]), again)
+        self.assertIn("What decides the pace", file.with_suffix(".html").read_text())
         self.assert_unharmed(target)
 
 

@@ -1,0 +1,107 @@
+"""`sbumpctl report` and `compare` as users type them; no daemon is asked.
+
+    commands_test.py SBUMPCTL RUN.sbump
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SBUMPCTL, RUN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+
+
+class CommandsTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        self.addCleanup(shutil.rmtree, self.scratch)
+
+    def ctl(self, *arguments, code=0, locale="C.UTF-8", text=None):
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": locale, "SBUMP_ENDPOINT": "unix:/nowhere/at/all.sock"}
+        done = subprocess.run([SBUMPCTL, *map(str, arguments)], capture_output=True, text=True, timeout=60, env=environment,
+                              input=text)
+        self.assertEqual(done.returncode, code, done)
+        return done
+
+    def changed(self, name, change):
+        """The run with `change` made to each of its lines."""
+        path = self.scratch / name
+        lines = (change(json.loads(line)) for line in RUN.read_text().splitlines())
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+    def test_the_table_has_plots_of_what_the_locale_can_write(self):
+        said = self.ctl("report", RUN).stdout
+        self.assertIn("MATTERS", said)
+        self.assertIn("├─", said)
+        plain = self.ctl("report", RUN, locale="C").stdout
+        self.assertTrue(plain.isascii(), plain)
+        self.assertIn("[-", plain)
+
+    def test_json_is_what_the_daemon_told(self):
+        [line] = self.ctl("report", RUN, "--format", "json").stdout.splitlines()
+        told = [json.loads(kept)["result"] for kept in RUN.read_text().splitlines() if kept.startswith('{"result"')]
+        self.assertEqual([json.loads(line)], told)
+
+    def test_other_forms_are_written_beside_it(self):
+        page, profile = self.scratch / "run.html", self.scratch / "run.coz"
+        self.ctl("report", RUN, "--html", page, "--coz", profile)
+        self.assertTrue(page.read_text().startswith("<!DOCTYPE html>"))
+        self.assertTrue(profile.read_text().startswith("startup\ttime="))
+
+    def test_a_run_is_not_overwritten_and_a_full_disk_is_told(self):
+        before = RUN.read_bytes()
+        self.assertIn("the run itself", self.ctl("report", RUN, "--html", RUN, code=2).stderr)
+        self.assertIn("on standard output", self.ctl("report", RUN, "--html", "-", code=2).stderr)
+        self.assertEqual(RUN.read_bytes(), before)
+        self.assertIn("No space left", self.ctl("report", RUN, "--html", "/dev/full", code=1).stderr)
+
+    def test_what_is_cut_off_is_reported_with_a_warning(self):
+        half = RUN.read_text()[:50000]
+        said = self.ctl("report", "-", text=half)
+        self.assertIn("cut off in line", said.stderr)
+        self.assertIn("it ended early", said.stdout)
+
+    def test_other_files_are_refused(self):
+        self.assertIn("no .sbump file", self.ctl("report", sys.argv[0], code=1).stderr)
+        self.assertIn("No such file", self.ctl("report", self.scratch / "none", code=1).stderr)
+        self.assertIn("a directory", self.ctl("report", self.scratch, code=1).stderr)
+        newer = self.changed("newer.sbump", lambda line: {**line, "sbump": 2} if "sbump" in line else line)
+        self.assertIn("version 2", self.ctl("report", newer, code=1).stderr)
+        unplanned = self.changed("unplanned.sbump", lambda line: line if {"sbump", "begin"} & set(line) else {"progress": {}})
+        self.assertIn("nothing to report", self.ctl("report", unplanned, code=1).stderr)
+
+    def test_an_invalid_run_has_an_exit_code_of_its_own(self):
+        def misplace(line):
+            if "window" in line:
+                line["window"]["arm"] = 50
+            return line
+        said = self.ctl("report", self.changed("invalid.sbump", misplace), code=16)
+        self.assertIn("INVALID", said.stdout)
+
+    def test_runs_are_compared(self):
+        def relieve(line):
+            if "window" in line:
+                line["window"]["work_ns"] -= 0.9 * int(line["window"]["groups"][0]["injected_ns"])
+            return line
+        after = self.changed("after.sbump", relieve)
+        self.assertIn("it matters less in the second run", self.ctl("compare", RUN, after).stdout)
+        [line] = self.ctl("compare", RUN, after, "--format", "json").stdout.splitlines()
+        critical = json.loads(line)["groups"][0]
+        self.assertEqual(critical["name"], "critical")
+        self.assertLess(critical["difference_high"], 0)
+
+    def test_what_cannot_be_compared_is_refused(self):
+        def measure_otherwise(line):
+            if "begin" in line:
+                line["begin"]["metric"] = {"calls": {"pattern": "*:other"}}
+            return line
+        other = self.changed("other.sbump", measure_otherwise)
+        self.assertIn("by one metric", self.ctl("compare", RUN, other, code=16).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
