@@ -71,7 +71,9 @@ std::string Figures(const GroupEstimate& group) {
 }
 
 std::string RowOf(const GroupEstimate& group, const Scale& scale, double margin) {
-  std::string name = Element("strong", "", Escaped(ShownName(group.name)));
+  std::string name =
+      group.rank == 0 ? "" : Element("span", " class=\"faint\"", StrCat(group.rank, "."));
+  name += Element("strong", "", Escaped(ShownName(group.name)));
   if (const std::string role = RoleWords(group.role); !role.empty())
     name += Element("span", " class=\"faint\"", role);
   const std::string says = StrCat(ShownName(group.name), ": criticality ", Figures(group), ", ",
@@ -111,11 +113,12 @@ std::string RankedHtml(const ReportedPhase& phase) {
   }
   if (rows.empty()) return "";
   return Element("div", " class=\"ranked\"", rows + AxisOf(scale)) +
-         Paragraph(StrCat("Dots: estimates of criticality; bars: 95 % intervals. Shaded: what does "
-                          "not matter (within ",
-                          Fixed(phase.made.options.margin, 2),
-                          " of 0). Lines: at 0, hidden, and at 1, on the critical path."),
-                   " class=\"faint\"");
+         Paragraph(
+             StrCat("Groups of one rank cannot be told apart. Dots: estimates of criticality; "
+                    "bars: 95 % intervals. Shaded: what does not matter (within ",
+                    Fixed(phase.made.options.margin, 2),
+                    " of 0). Lines: at 0, hidden, and at 1, on the critical path."),
+             " class=\"faint\"");
 }
 
 }  // namespace sbump

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 #include "client/printable.h"
 #include "daemon/base/str_cat.h"
@@ -11,16 +13,17 @@
 namespace sbump {
 namespace {
 
+// What is sorted by, the least first: controls and what was not measured come last.
+auto PlaceOf(const GroupEstimate& group) {
+  const bool is_ranked = group.role == GroupRole::kTested && group.rank > 0;
+  return std::make_tuple(group.role != GroupRole::kTested, !is_ranked, group.rank, -group.shrunk,
+                         -group.criticality);
+}
+
 std::vector<size_t> Ranked(const RunEstimate& estimate) {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < estimate.groups.size(); ++i) order.push_back(i);
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    const GroupEstimate &first = estimate.groups[a], &second = estimate.groups[b];
-    const bool first_tested = first.role == GroupRole::kTested;
-    const bool second_tested = second.role == GroupRole::kTested;
-    if (first_tested != second_tested) return first_tested;
-    return first.shrunk > second.shrunk;
-  });
+  std::vector<size_t> order(estimate.groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return PlaceOf(estimate.groups[i]); });
   return order;
 }
 

@@ -34,6 +34,7 @@ ul.answers li { margin: .5rem 0; }
 .ranked { display: grid; grid-template-columns: minmax(9rem, 16rem) 1fr max-content;
   column-gap: 1rem; row-gap: .35rem; align-items: center; }
 .who { display: flex; flex-wrap: wrap; gap: .1rem .6rem; align-items: baseline; }
+.who strong { max-height: 4.6em; overflow: hidden; }
 .figures { font-variant-numeric: tabular-nums; font-size: .92rem; }
 svg { overflow: visible; display: block; }
 svg text { fill: var(--faint); font-size: 12px; font-variant-numeric: tabular-nums; }
@@ -42,7 +43,7 @@ svg.area { width: 100%; } svg.numbers { width: 3.4rem; flex: none; }
 .bar { padding: 0 .8rem; min-width: 0; }
 .plot { display: flex; gap: .5rem; padding-right: 1.2rem; margin-top: .2rem; }
 .plot svg.area { flex: 1; min-width: 0; }
-.strip { padding-top: 1.1rem; }
+.strip { padding-top: 1.5rem; }
 .y-title { margin: .5rem 0 .45rem; } .x-title { text-align: center; margin: 0; }
 .y-title, .x-title { color: var(--faint); font-size: .85rem; }
 .mark { fill: currentColor; stroke: currentColor; stroke-width: 1px; fill-opacity: .55; }

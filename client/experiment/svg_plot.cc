@@ -54,7 +54,10 @@ std::string Grid(const Frame& frame, const std::vector<Tick>& x_ticks,
 
 }  // namespace
 
-std::string SeriesClass(size_t series) { return StrCat("s", series % kSeries); }
+// So that the seventh has the first one's shape, and another colour.
+std::string SeriesClass(size_t series) {
+  return StrCat("s", (series + series / kSeries) % kSeries);
+}
 
 std::string MarkSvg(const Mark& mark) {
   const std::string css =

@@ -91,7 +91,7 @@ std::string BlocksOf(const std::vector<const Window*>& windows, double height_px
           StrCat("<rect class=\"band\"", PercentAttribute("x", x), PercentAttribute("width", width),
                  " y=\"0\" height=\"", Number(height_px), "\"/>\n");
     if (end - begin >= 4)
-      bands += StrCat("<text", PercentAttribute("x", x + width / 2), " y=\"-5\" class=\"middle\">",
+      bands += StrCat("<text", PercentAttribute("x", x + width / 2), " y=\"-10\" class=\"middle\">",
                       windows[begin]->block, "</text>");
   }
   return bands;
@@ -145,7 +145,7 @@ std::string WindowsHtml(const ReportedPhase& phase) {
   html += Paragraph(
               "windows in the order of time; numbers of blocks above; the larger a mark, the "
               "greater the "
-              "dose",
+              "dose; on the edge: beyond it",
               " class=\"x-title\"") +
           LegendOf(recording);
   if (windows.size() < recording.windows.size())
