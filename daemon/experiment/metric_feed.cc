@@ -21,11 +21,18 @@ void MetricFeed::Add(const std::vector<MetricSample>& samples) {
   std::lock_guard lock(mutex_);
   for (const MetricSample& sample : samples) {
     if (!samples_.empty() && sample.at_ns <= samples_.back().at_ns) continue;
+    if (sample.buckets.size() > kMostBucketsOfOne) continue;
     samples_.push_back(sample);
+    buckets_ += sample.buckets.size();
     failures_ = 0;
   }
-  while (samples_.size() > kMostSamples) samples_.pop_front();
+  while (samples_.size() > kMostSamples || buckets_ > kMostBuckets) DropOldest();
   changed_.notify_all();
+}
+
+void MetricFeed::DropOldest() {
+  buckets_ -= samples_.front().buckets.size();
+  samples_.pop_front();
 }
 
 void MetricFeed::Fail(const std::string& why) {
@@ -52,7 +59,7 @@ absl::StatusOr<std::vector<MetricSample>> MetricFeed::Await(uint64_t begin_ns, u
   if (!closed_.ok()) return closed_;
   if (!is_there())
     return absl::UnavailableError("the client has sent no sample of the metric for too long");
-  while (samples_.front().at_ns < begin_ns) samples_.pop_front();
+  while (samples_.front().at_ns < begin_ns) DropOldest();
   return std::vector<MetricSample>(samples_.begin(), samples_.end());
 }
 

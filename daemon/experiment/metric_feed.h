@@ -34,11 +34,13 @@ class ClockOffset {
 
 class MetricFeed {
  public:
-  static constexpr size_t kMostSamples = 100'000;
+  static constexpr size_t kMostSamples = 20'000;
+  static constexpr size_t kMostBuckets = 500'000;  // of all samples: 8 MB
+  static constexpr size_t kMostBucketsOfOne = 1'000;
   static constexpr int kMostFailures = 10;
 
-  // In order of time; what is older than the newest is left out. The oldest give way to more than
-  // kMostSamples.
+  // In order of time; what is older than the newest is left out, and so is one with more than
+  // kMostBucketsOfOne. The oldest give way where there are too many.
   void Add(const std::vector<MetricSample>& samples);
   // A read that failed. After kMostFailures in a row nothing more is waited for.
   void Fail(const std::string& why);
@@ -53,9 +55,12 @@ class MetricFeed {
   std::optional<uint64_t> interval_ns() const;
 
  private:
+  void DropOldest();  // needs mutex_
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<MetricSample> samples_;  // guarded by mutex_
+  size_t buckets_ = 0;                // guarded by mutex_: theirs
   int failures_ = 0;                  // guarded by mutex_; in a row
   absl::Status closed_;               // guarded by mutex_
 };

@@ -38,7 +38,7 @@ class ExperimentCall : public grpc::ServerBidiReactor<v1::RunRequest, v1::RunRep
   void OnDone() override;
 
  private:
-  static constexpr size_t kMostWaiting = 200'000;
+  static constexpr size_t kMostWaiting = 20'000;
 
   explicit ExperimentCall(ControlThread& control) : control_(control) {}
   void Pump();

@@ -100,6 +100,7 @@ void ExperimentJob::TakeClock(const v1::ClockAnswer& answer) {
 
 // What comes before its clock is known, or before there is an experiment, nobody needs.
 void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
+  if (!request_ || request_->all.metric) return;
   AskForClock();
   std::shared_ptr<SessionSpecimen> specimen;
   {
