@@ -14,8 +14,6 @@
 namespace sbump {
 namespace {
 
-// Without a budget: longer than anybody waits without having been asked.
-constexpr double kDefaultBudgetNs = 600e9;
 constexpr int kMostSlowWindows = 2;  // in a row
 // The rest is for switches of arms, bare windows' probes, and the detach.
 constexpr double kShareForBlocks = 0.95;
@@ -66,14 +64,15 @@ absl::StatusOr<Plan> PlanFor(const Pilot& pilot, const std::vector<size_t>& take
   if (wishes.budget_ns == 0) {
     planned.half_width = kShareOfMargin * wishes.margin;
     planned.smallest_effect = wishes.smallest_effect;
-    planned.budget_ns = kDefaultBudgetNs;
+    planned.budget_ns = static_cast<double>(kDefaultExperimentNs);
     absl::StatusOr<Plan> plan = MakePlan(figures, planned);
     if (plan.ok() || plan.status().code() != absl::StatusCode::kResourceExhausted) return plan;
   }
   // As exact as the time allows.
   planned.half_width.reset();
   planned.smallest_effect.reset();
-  planned.budget_ns = wishes.budget_ns == 0 ? kDefaultBudgetNs : budget_left_ns;
+  planned.budget_ns =
+      wishes.budget_ns == 0 ? static_cast<double>(kDefaultExperimentNs) : budget_left_ns;
   SB_ASSIGN_OR_RETURN(Plan plan, MakePlan(figures, planned));
   if (plan.half_width > kShareOfMargin * wishes.margin) {
     plan.notes.push_back(

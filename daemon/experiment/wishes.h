@@ -9,6 +9,9 @@ namespace sbump {
 // A quarter of it, the smallest dose, is still more than a hit costs by itself.
 inline constexpr double kLeastTopDelayNs = 10'000;
 
+// Of blocks, without a budget: longer than anybody waits without having been asked.
+inline constexpr uint64_t kDefaultExperimentNs = 600'000'000'000;
+
 struct ExperimentWishes {
   uint64_t budget_ns = 0;         // from attach to answer; 0: what the precision takes
   double smallest_effect = 0.03;  // on throughput, as a share

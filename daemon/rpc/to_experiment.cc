@@ -219,7 +219,8 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
   attach.clear_spans();
   attach.clear_keep();
   if (attach.ttl_ns() == 0) {
-    const uint64_t longest_ns = request.budget_ns() == 0 ? kDefaultTtlNs : request.budget_ns();
+    const uint64_t longest_ns =
+        request.budget_ns() == 0 ? kDefaultExperimentNs : request.budget_ns();
     attach.set_ttl_ns(2 * longest_ns + 60'000'000'000);
   }
   return attach;

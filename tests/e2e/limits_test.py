@@ -1,5 +1,6 @@
 """What a policy limits: targets, doses, times and shares."""
 import os
+import json
 import re
 import time
 
@@ -55,6 +56,19 @@ class LimitsTest(Guarded):
         for one in (target, other):
             self.assert_nothing_left(one)
             self.assert_ends_well(one)
+
+    def test_an_experiment_has_the_limits_of_an_attach(self):
+        self.start(self.limited("max_delay: 1ms, max_ttl: 10m, max_stop: 200ms"))
+        self.target = target = self.start_target(script="steady.py")
+        target.ask("start", 1, 0.001)
+        arguments = ["--metric", "calls:*/steady.py:aside", "--yes", "--budget", "15s"]
+        self.refused(PERMISSION, "a delay of 10ms", "1ms", arguments=arguments, command="sweep")
+        answer = self.ctl_as(ALICE, "sweep", "--pid", target.pid, *STEP, *arguments, "--max-delay", "1ms", "--format", "json")
+        self.assertEqual(answer.code, 0, answer)
+        self.assertEqual(json.loads(answer.out.splitlines()[-1])["results"][0]["name"], "targets")
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
 
     def test_targets(self):
         address = "127.0.0.1:%d" % free_port()

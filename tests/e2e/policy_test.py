@@ -32,7 +32,8 @@ class RolesTest(Guarded):
         self.addCleanup(watch.kill)
         watch.wait_active()
         for arguments in (["attach", "--pid", target.pid, *STEP], ["update", session.id, "--delay", "1us"],
-                          ["detach", session.id], ["detach", "--all"]):
+                          ["detach", session.id], ["detach", "--all"],
+                          ["sweep", "--pid", target.pid, *STEP, "--metric", "calls:*/steady.py:aside", "--yes"]):
             with self.subTest(arguments=arguments):
                 self.assert_refused(self.ctl_as(ALICE, *arguments), PERMISSION, "uid %d" % ALICE, "viewer",
                                     self.policy + ":2")
