@@ -35,7 +35,7 @@ void AddPhase(const ReportedPhase& phase, const Palette& palette, const PlotStyl
     for (const std::string& line : lines) text += line + "\n";
   };
   add(ResultLines(phase.made.result, palette, width));
-  add(FindingLines(phase.made.estimate));
+  add(AdditivityLines(phase.made.estimate));
   if (const auto plot = CriticalityPlot(phase, style); !plot.empty()) {
     text += "\n";
     add(plot);

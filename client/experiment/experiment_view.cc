@@ -92,6 +92,21 @@ void AddResult(const v1::GroupResult& result, TextTable& table) {
                 {StrCat(Fixed(result.most_gain_per_ns(), 2), "x")}});
 }
 
+std::string SlackLine(const v1::GroupResult& group) {
+  return StrCat(Printable(group.name()), ": it has slack: the first ", HumanNsOf(group.slack_ns()),
+                " per unit are not felt (", HumanNsOf(group.slack_low_ns()), " to ",
+                HumanNsOf(group.slack_high_ns()), ")");
+}
+
+std::string IntrusionLine(const v1::ExperimentResult& result) {
+  std::string line =
+      StrCat("the probes themselves cost ", Percent(result.intrusion()), " of a unit's time");
+  if (result.has_intrusion_low())
+    line += StrCat(" (", Percent(result.intrusion_low()), " to ", Percent(result.intrusion_high()),
+                   ")");
+  return line;
+}
+
 }  // namespace
 
 std::string VerdictText(v1::Verdict verdict) {
@@ -162,11 +177,10 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
   for (const v1::GroupResult& group : result.results()) {
     if (!group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
+    if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
-  if (result.has_intrusion())
-    lines.push_back(
-        StrCat("the probes themselves cost ", Percent(result.intrusion()), " of a unit's time"));
+  if (result.has_intrusion()) lines.push_back(IntrusionLine(result));
   AddWarnings(result.warnings(), "", lines);
   return lines;
 }

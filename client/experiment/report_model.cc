@@ -127,12 +127,8 @@ std::string MeaningWords(const GroupEstimate& group) {
   return words;
 }
 
-std::vector<std::string> FindingLines(const RunEstimate& estimate) {
+std::vector<std::string> AdditivityLines(const RunEstimate& estimate) {
   std::vector<std::string> lines;
-  for (const GroupEstimate& group : estimate.groups) {
-    if (const std::string slack = SlackWords(group); !slack.empty())
-      lines.push_back(StrCat(ShownName(group.name), ": it has slack: ", slack));
-  }
   for (const PairEffect& pair : estimate.pairs) lines.push_back(Printable(pair.words));
   return lines;
 }

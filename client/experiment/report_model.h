@@ -39,8 +39,8 @@ std::string ProcessWords(const RunFile& file);
 std::string MetricWords(const v1::WorkMetric& metric);
 // What a group's answer means, in a sentence or two: "Each second injected ...".
 std::string MeaningWords(const GroupEstimate& group);
-// What the table of results has no column for: slack, and whether effects add up.
-std::vector<std::string> FindingLines(const RunEstimate& estimate);
+// Whether effects of groups that were also delayed together add up, a line for each pair.
+std::vector<std::string> AdditivityLines(const RunEstimate& estimate);
 // What holds of every such report: "at most", and why.
 std::vector<std::string> CaveatWords();
 // "critical", as people may be shown it: Printable(), and of at most 200 bytes.

@@ -53,10 +53,8 @@ std::string GroupCard(const ReportedPhase& phase, size_t index) {
 }
 
 std::string AdditivityOf(const RunEstimate& estimate) {
-  std::vector<std::string> texts;
-  for (const PairEffect& pair : estimate.pairs) texts.push_back(pair.words);
-  if (texts.empty()) return "";
-  return Element("h3", "", "Do their effects add up?") + Items(texts);
+  const std::string items = Items(AdditivityLines(estimate));
+  return items.empty() ? "" : Element("h3", "", "Do their effects add up?") + items;
 }
 
 std::string IntrusionOf(const RunEstimate& estimate) {
@@ -66,8 +64,8 @@ std::string IntrusionOf(const RunEstimate& estimate) {
   std::string words =
       StrCat("The probes themselves cost ", Percent(intrusion.share),
              " of a unit's time: windows without delay against those without probes, ");
-  words += interval ? StrCat("95 % interval ", DurationWords(interval->low), " to ",
-                             DurationWords(interval->high), " per unit.")
+  words += interval ? StrCat("95 % interval ", Percent(interval->low / intrusion.unprobed_ns),
+                             " to ", Percent(interval->high / intrusion.unprobed_ns), ".")
                     : "of which there are too few for an interval.";
   if (intrusion.share < 0) words += " Less than nothing is noise.";
   return Paragraph(words + " It is no part of the numbers above.");

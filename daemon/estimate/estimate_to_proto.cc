@@ -31,6 +31,18 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
     message.set_more_blocks(static_cast<uint32_t>(more));
   }
   AddTexts(group.warnings, *message.mutable_warnings());
+  if (!group.slack || !group.slack->claimed) return;
+  message.set_slack_ns(group.slack->slack_ns);
+  message.set_slack_low_ns(group.slack->interval.low);
+  message.set_slack_high_ns(group.slack->interval.high);
+}
+
+void Fill(const Intrusion& intrusion, v1::ExperimentResult& message) {
+  message.set_intrusion(intrusion.share);
+  const std::optional<Interval>& interval_ns = intrusion.ns_per_unit.interval;
+  if (!interval_ns) return;
+  message.set_intrusion_low(interval_ns->low / intrusion.unprobed_ns);
+  message.set_intrusion_high(interval_ns->high / intrusion.unprobed_ns);
 }
 
 GroupRole RoleOf(v1::GroupRole role) {
@@ -135,7 +147,7 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   for (const GroupEstimate& group : estimate.groups) Fill(group, *message.add_results());
   message.set_invalid(estimate.invalid);
   message.set_partial(is_partial);
-  if (estimate.intrusion) message.set_intrusion(estimate.intrusion->share);
+  if (estimate.intrusion) Fill(*estimate.intrusion, message);
   AddTexts(estimate.warnings, *message.mutable_warnings());
   return message;
 }

@@ -35,7 +35,8 @@ std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
   }
   if (differences.empty()) return std::nullopt;
   Intrusion intrusion = {.ns_per_unit = EstimateMiddle(differences, level)};
-  intrusion.share = intrusion.ns_per_unit.estimate / unprobed_in_all.value();
+  intrusion.unprobed_ns = unprobed_in_all.value();
+  intrusion.share = intrusion.ns_per_unit.estimate / intrusion.unprobed_ns;
   return intrusion;
 }
 

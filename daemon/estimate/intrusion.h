@@ -10,6 +10,7 @@ namespace sbump {
 
 struct Intrusion {
   SignedRankEstimate ns_per_unit;  // over the blocks that have both kinds of window
+  double unprobed_ns = 0;          // that an unprobed unit takes, above 0
   double share = 0;                // the estimate, of an unprobed unit
 };
 

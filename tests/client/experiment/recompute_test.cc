@@ -1,5 +1,7 @@
 #include "client/experiment/recompute.h"
 
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
@@ -17,6 +19,45 @@ TEST(Recompute, ARealRunSaysWhatTheDaemonTold) {
   google::protobuf::util::MessageDifferencer compare;
   compare.ReportDifferencesToString(&differences);
   EXPECT_TRUE(compare.Compare(*file.main->told, made.result)) << differences;
+}
+
+// As if the first 300 us that are injected into a unit of a group were not felt, and each unit took
+// as long as the plan says.
+RunFile WithSlack(int group) {
+  RunFile file = RealRun();
+  for (v1::RecordedWindow& window : file.main->windows) {
+    const double noise = 0.001 * ((window.block() * 7 + window.arm() * 13) % 11);
+    double y_ns = file.main->plan.unit_ns() * (1 + noise);
+    for (int i = 0; i < window.groups_size(); ++i) {
+      const double x_ns =
+          static_cast<double>(window.groups(i).injected_ns()) / window.units_in_all();
+      y_ns += i == group ? std::max(0.0, x_ns - 300e3) : x_ns;
+    }
+    window.set_work_ns(y_ns * window.units());
+  }
+  return file;
+}
+
+TEST(Recompute, SlackIsToldWithItsInterval) {
+  const RunFile file = WithSlack(1);
+  const Recomputed made = Recompute(file.experiment, *file.main);
+  EXPECT_FALSE(made.result.results(0).has_slack_ns());
+  const v1::GroupResult& hidden = made.result.results(1);
+  ASSERT_TRUE(hidden.has_slack_ns());
+  EXPECT_LE(hidden.slack_low_ns(), 300e3);
+  EXPECT_GE(hidden.slack_high_ns(), 300e3);
+}
+
+TEST(Recompute, TheCostOfProbesHasAnIntervalWhereThereAreEnoughBareWindows) {
+  RunFile file = RealRun();
+  EXPECT_FALSE(Recompute(file.experiment, *file.main).result.has_intrusion_low());
+  // Each block's smallest dose of the hidden function, as if it had been a window without probes.
+  file.main->plan.mutable_arms(4)->set_kind(v1::BARE);
+  file.main->plan.mutable_arms(4)->clear_delay_ns();
+  const v1::ExperimentResult result = Recompute(file.experiment, *file.main).result;
+  ASSERT_TRUE(result.has_intrusion_low());
+  EXPECT_LE(result.intrusion_low(), result.intrusion());
+  EXPECT_GE(result.intrusion_high(), result.intrusion());
 }
 
 TEST(Recompute, TheSeedDecides) {
