@@ -66,8 +66,7 @@ std::string LinesOf(const Frame& frame, const DoseResponse& response, const Grou
 
 std::string PointsOf(const Frame& frame, const DoseResponse& response) {
   std::string marks;
-  const size_t step = response.points.size() / kMostMarks + 1;
-  for (size_t i = 0; i < response.points.size(); i += step) {
+  for (const size_t i : Thinned(response.points.size())) {
     const DosePoint& point = response.points[i];
     marks += MarkSvg({.x = frame.x.At(point.x_ns),
                       .y_px = frame.Y(point.y_ns),

@@ -77,10 +77,11 @@ std::string HeadSection(const Report& report) {
   const RunFile& file = report.file;
   std::string head =
       Element("h1", "", StrCat("What decides the pace of ", Escaped(ProcessWords(file))));
-  head += Paragraph(
-      StrCat("A unit of work: ", MetricWords(file.experiment.metric()), ". Measured ",
-             HumanTime(file.header.unix_ns()), " by sbump ", ShownName(file.header.version()), "."),
-      " class=\"faint\"");
+  std::string about = StrCat("A unit of work: ", MetricWords(file.experiment.metric()), ".");
+  if (file.header.unix_ns() != 0)
+    about += StrCat(" Measured ", HumanTime(file.header.unix_ns()), " by sbump ",
+                    ShownName(file.header.version()), ".");
+  head += Paragraph(about, " class=\"faint\"");
   head += Alarms(report);
   std::string answers;
   for (const size_t i : report.main.ranked) {

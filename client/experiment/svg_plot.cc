@@ -54,6 +54,16 @@ std::string Grid(const Frame& frame, const std::vector<Tick>& x_ticks,
 
 }  // namespace
 
+std::vector<size_t> Thinned(size_t count) {
+  const size_t stretch = count / kMostMarks + 1;
+  std::vector<size_t> drawn;
+  for (size_t i = 0; i * stretch < count; ++i) {
+    const size_t scattered = (i * 2'654'435'761u >> 16) % stretch;
+    drawn.push_back(std::min(i * stretch + scattered, count - 1));
+  }
+  return drawn;
+}
+
 // So that the seventh has the first one's shape, and another colour.
 std::string SeriesClass(size_t series) {
   return StrCat("s", (series + series / kSeries) % kSeries);

@@ -11,8 +11,11 @@
 
 namespace sbump {
 
-// More marks than this are thinned out, evenly: a file may have very many windows.
+// More marks than this are thinned out: a file may have very many windows.
 inline constexpr size_t kMostMarks = 2000;
+// Which of `count` are drawn, in their order: one of each stretch, and not always its first, as
+// what comes again and again would be drawn always or never.
+std::vector<size_t> Thinned(size_t count);
 
 struct Frame {
   Scale x, y;

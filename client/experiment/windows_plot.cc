@@ -17,9 +17,8 @@ std::vector<const Window*> DrawnOf(const Recording& recording) {
     if (window.arm < recording.arms.size()) windows.push_back(&window);
   }
   std::ranges::stable_sort(windows, {}, &Window::begin_ns);
-  const size_t step = windows.size() / kMostMarks + 1;
   std::vector<const Window*> drawn;
-  for (size_t i = 0; i < windows.size(); i += step) drawn.push_back(windows[i]);
+  for (const size_t i : Thinned(windows.size())) drawn.push_back(windows[i]);
   return drawn;
 }
 
@@ -150,7 +149,7 @@ std::string WindowsHtml(const ReportedPhase& phase) {
           LegendOf(recording);
   if (windows.size() < recording.windows.size())
     html += Paragraph(StrCat("Of ", recording.windows.size(), " windows ", windows.size(),
-                             " are drawn, evenly."));
+                             " are drawn, from all of the time."));
   return html;
 }
 

@@ -108,6 +108,20 @@ TEST(HtmlReport, HasItAll) {
     EXPECT_THAT(page, Not(HasSubstr(part)));
 }
 
+TEST(HtmlReport, AConfirmationHasASectionOfItsOwn) {
+  EXPECT_THAT(HtmlReport(RealReport()), Not(HasSubstr("Confirmation")));
+  RunFile file = RealRun();
+  file.confirmation = *file.main;
+  file.confirmation->plan.set_phase(v1::CONFIRMATION);
+  file.confirmation->plan.set_seed(8);
+  const Report report = *MakeReport(std::move(file));
+  ASSERT_TRUE(report.confirmation);
+  EXPECT_EQ(report.confirmation->made.result.phase(), v1::CONFIRMATION);
+  EXPECT_NE(report.confirmation->made.result.results(1).p(),
+            report.main.made.result.results(1).p());
+  EXPECT_THAT(HtmlReport(report), HasSubstr("Confirmation"));
+}
+
 TEST(HtmlReport, AnInvalidRunSaysSoFirst) {
   RunFile file = RealRun();
   file.main->windows[3].set_arm(99);
