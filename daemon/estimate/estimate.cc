@@ -86,8 +86,9 @@ void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
   std::erase_if(run.groups, [&](const GroupEstimate& estimate) {
     const size_t i = group++;
     return estimate.role != GroupRole::kTested &&
-           std::ranges::none_of(recording.arms,
-                                [i](const Arm& arm) { return arm.delay_ns[i] > 0; });
+           std::ranges::none_of(recording.arms, [i](const Arm& arm) {
+             return arm.kind == ArmKind::kDose && arm.delay_ns[i] > 0;
+           });
   });
 }
 
