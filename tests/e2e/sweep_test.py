@@ -1,9 +1,11 @@
 """sbumpctl sweep: experiments on services whose truth is known."""
 import json
 import pathlib
+import signal
 
 from harness import interpreters, metrics
 from harness.case import Case, each_interpreter, main
+from harness.session import Session
 
 METRIC = ("--metric", "calls:*/service.py:step")
 
@@ -72,6 +74,56 @@ class SweepTest(Case):
             answer = self.daemon.ctl("sweep", "--pid", 1, "--target", "*:f", "--yes", "--metric", metric)
             self.assertEqual(answer.code, 2, answer)
             self.assertIn("metric", answer.err)
+
+    def begin_sweep(self, target, daemon=None):
+        """One that is in its blocks."""
+        session = Session(daemon or self.daemon, "--pid", target.pid, *METRIC, "--target", "*/service.py:critical", "--yes",
+                          "--budget", "60s", command="sweep")
+        self.addCleanup(session.kill)
+        session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 30)
+        return session
+
+    def assert_no_session(self):
+        self.eventually(lambda: not json.loads(self.daemon.ctl("list", "--format", "json").out).get("sessions"), 10,
+                        "the end of the session")
+
+    def test_interrupted_it_says_what_it_knows(self):
+        target = self.start_service()
+        session = self.begin_sweep(target)
+        session.child.send_signal(signal.SIGINT)
+        self.assertEqual(session.child.wait(20), 16, session.child.errors)  # too few blocks for any verdict
+        last = session.updates[-1]
+        self.assertTrue(last["partial"])
+        self.assertEqual(last["results"][0]["verdict"], "INVALID")
+        self.assert_no_session()
+        self.assert_unharmed(target)
+
+    def test_a_client_that_is_killed(self):
+        target = self.start_service()
+        session = self.begin_sweep(target)
+        session.child.send_signal(signal.SIGKILL)
+        self.assert_no_session()
+        self.assert_unharmed(target)
+
+    def test_a_target_that_ends(self):
+        target = self.start_service()
+        session = self.begin_sweep(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
+        self.assertEqual(session.child.wait(20), 8, session.child.errors)
+        self.assertTrue(session.updates[-1]["partial"])
+        self.assert_no_session()
+
+    def test_a_daemon_that_is_killed(self):
+        target = self.start_service()
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        session = self.begin_sweep(target, daemon)
+        daemon.kill()
+        self.assertEqual(session.child.wait(20), 9, session.child.errors)
+        again = self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: not again.journals(), 10, "the end of the journal")
+        self.assert_unharmed(target)
 
     def assert_tells_them_apart(self, target, metric):
         answer = self.daemon.ctl("sweep", "--pid", target.pid, "--yes", "--format", "json", "--metric", metric,
