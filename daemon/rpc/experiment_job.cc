@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <cmath>
+#include <exception>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -168,12 +170,27 @@ void ExperimentJob::OnActive() {
     if (!interrupted_.ok()) return;
     specimen_ = specimen;
   }
-  thread_ = std::thread([self = shared_from_this(), specimen] {
-    pthread_setname_np(pthread_self(), "experiment");
-    const absl::Status status =
-        RunExperiment(*specimen, self->request_->groups, self->request_->wishes, *self);
-    self->control_.Post([self, status] { self->RunEnded(status); });
-  });
+  try {
+    thread_ = std::thread([self = shared_from_this(), specimen] {
+      pthread_setname_np(pthread_self(), "experiment");
+      const absl::Status status = self->RunOn(*specimen);
+      self->control_.Post([self, status] { self->RunEnded(status); });
+    });
+  } catch (const std::system_error& error) {
+    run_status_ = absl::ResourceExhaustedError(
+        StrCat("the daemon has no thread left for an experiment: ", error.what()));
+    session_->Stop("experiment over");
+  }
+}
+
+// What is thrown (no memory) ends this experiment and no other.
+absl::Status ExperimentJob::RunOn(Specimen& specimen) {
+  try {
+    return RunExperiment(specimen, request_->groups, request_->wishes, *this);
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(
+        StrCat("the daemon's resources are exhausted: ", error.what()));
+  }
 }
 
 void ExperimentJob::RunEnded(const absl::Status& status) {

@@ -50,6 +50,9 @@ class ExperimentJob : public ExperimentListener,
   void RunEnded(const absl::Status& status);
   void SessionEnded(const absl::Status& status);
 
+  // On the experiment's thread.
+  absl::Status RunOn(Specimen& specimen);
+
   // On the session's thread.
   void OnSnapshot(const std::shared_ptr<const SessionSnapshot>& snapshot);
   void Tell(const SessionSnapshot& snapshot);
