@@ -52,29 +52,26 @@ void AddMetric(const v1::WorkMetric& metric, uint32_t group, Combined& combined)
   }
 }
 
+// What a selection says of its modules' tree.
+v1::TargetSelection TreeOf(v1::TargetSelection selection) {
+  selection.clear_patterns();
+  selection.clear_native();
+  selection.clear_modules();
+  selection.clear_exclude();
+  selection.clear_module_exclude();
+  selection.clear_paths_only();
+  return selection;
+}
+
 absl::Status TakeTree(const v1::TargetSelection& from, v1::TargetSelection& to) {
-  v1::TargetSelection tree = from;
-  tree.clear_patterns();
-  tree.clear_native();
-  tree.clear_modules();
-  tree.clear_exclude();
-  tree.clear_module_exclude();
-  tree.clear_paths_only();
   if (from.modules().empty()) return absl::OkStatus();
-  if (!to.modules().empty()) {
-    v1::TargetSelection known = to;
-    known.clear_patterns();
-    known.clear_native();
-    known.clear_modules();
-    known.clear_exclude();
-    known.clear_module_exclude();
-    known.clear_paths_only();
-    if (known.SerializeAsString() != tree.SerializeAsString()) {
-      return absl::InvalidArgumentError(
-          "groups of modules are of one tree: the same module_root, module_prefix and callables");
-    }
+  const v1::TargetSelection tree = TreeOf(from);
+  if (to.modules().empty()) {
+    to.MergeFrom(tree);
+  } else if (TreeOf(to).SerializeAsString() != tree.SerializeAsString()) {
+    return absl::InvalidArgumentError(
+        "groups of modules are of one tree: the same module_root, module_prefix and callables");
   }
-  to.MergeFrom(tree);
   return absl::OkStatus();
 }
 

@@ -105,6 +105,22 @@ TEST(ToExperimentTest, DelaysOfTargetsAreNotUsed) {
   EXPECT_EQ(ToExperiment(request)->all.rules.DoseOf(2).delay_ns, 0);
 }
 
+TEST(ToExperimentTest, GroupsOfModulesAreOfOneTree) {
+  v1::Experiment request = Request();
+  request.clear_groups();
+  for (const char* name : {"first", "second", "third"}) {
+    v1::TargetGroup& group = *request.add_groups();
+    group.set_name(name);
+    group.mutable_selection()->add_modules()->set_pattern("top.layers.*");
+    group.mutable_selection()->add_module_callables("CUDAGraphWrapper");
+  }
+  const auto experiment = ToExperiment(request);
+  ASSERT_TRUE(experiment.ok()) << experiment.status();
+  EXPECT_EQ(experiment->all.rules.modules->targets.size(), 3u);
+  request.mutable_groups(2)->mutable_selection()->set_module_root("app.Block");
+  EXPECT_FALSE(ToExperiment(request).ok());
+}
+
 TEST(ToExperimentTest, Mistakes) {
   ExpectRefused([](auto& r) { r.clear_groups(); }, "groups: 0");
   ExpectRefused([](auto& r) { r.mutable_groups(0)->clear_name(); }, "has no name");
