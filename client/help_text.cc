@@ -203,8 +203,11 @@ constexpr CommandText kTexts[] = {
      "interval and a verdict: it matters, it does not matter, or that is undecided and what it "
      "would take.\n"
      "\n"
-     "First it looks how much the work's pace varies by itself, then it shows a plan with its time "
-     "and the slowdown to expect, and asks. Ctrl-C ends it with what is known until then. "
+     "First it looks how much the work's pace varies by itself, and how soon it settles after a "
+     "step "
+     "by the largest dose, for a second or two. Then it shows a plan with its time and the "
+     "slowdown "
+     "to expect, and asks. Ctrl-C ends it with what is known until then. "
      "docs/method.md says what the numbers mean, and what they cannot tell.",
      kSweepExamples},
     {"report", "say again what a kept run said, as table, page, JSON or Coz profile",

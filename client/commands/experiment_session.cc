@@ -309,7 +309,7 @@ absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* e
   experiment->set_asks_first(!flags.yes);
   if (!flags.yes && !IsTerminal(STDIN_FILENO)) {
     return absl::InvalidArgumentError(
-        "the plan is shown before anything is slowed, and there is nobody to ask: give --yes");
+        "the plan is shown before the experiment, and there is nobody to ask: give --yes");
   }
   return absl::OkStatus();
 }

@@ -44,6 +44,17 @@ absl::Status CheckAnyCalled(const std::vector<Group>& groups, const std::vector<
           : "no function of any group was called while the metric moved");
 }
 
+absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (pilot.hits_per_unit[i] == 0) {
+      return absl::FailedPreconditionError(
+          StrCat("factorial: \"", groups[i].name,
+                 "\" was not called while the metric moved, and it takes both groups"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Over the groups that are taken, as MakePlan() has them.
 PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
   PilotFigures figures = {.noise = pilot.noise, .window_ns = static_cast<double>(pilot.window_ns)};
@@ -110,6 +121,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                                   uint64_t shortest_window_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
   SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
+  if (wishes.factorial) SB_RETURN_IF_ERROR(CheckBothCalled(groups, pilot));
   const double left_ns =
       kShareForBlocks * static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns);
   SB_ASSIGN_OR_RETURN(const Plan plan,
@@ -121,9 +133,11 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                          .peak_slowdown = plan.peak_slowdown,
                          .seed = wishes.seed,
                          .unit_ns = pilot.unit_ns,
-                         .noise = pilot.noise,
+                         .lag1 = pilot.noise.lag1,
                          .settle_ns = static_cast<uint64_t>(std::max(pilot.settle_ns, 0.0)),
                          .warnings = plan.notes};
+  made.variation = PredictedCv(
+      pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
   for (const Arm& arm : plan.arms) made.arms.push_back(Widened(arm, taken, groups.size()));
   if (wishes.factorial) AddFactorialArm(made.arms);
   SB_ASSIGN_OR_RETURN(

@@ -39,7 +39,8 @@ struct ExperimentPlan {
   uint64_t seed = 0;
   // Of the pilot.
   double unit_ns = 0;
-  Noise noise;  // of windows of window_ns
+  double variation = 0;  // expected of windows of window_ns: standard deviation by mean
+  double lag1 = 0;       // of the pilot's own windows: the correlation of one and the next
   uint64_t settle_ns = 0;
   std::vector<std::string> warnings;
 };

@@ -66,11 +66,15 @@ std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t group
 }
 
 // The group whose delays are sure to be felt: the metric's own function, or the most often called.
-std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Pilot& pilot) {
+std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const ExperimentWishes& wishes,
+                                  const Pilot& pilot) {
   std::optional<size_t> most;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (pilot.hits_per_unit[i] == 0) continue;
-    if (groups[i].role == GroupRole::kPositiveControl) return i;
+    if (groups[i].role == GroupRole::kPositiveControl) {
+      if (wishes.controls) return i;
+      continue;
+    }
     if (!most || pilot.hits_per_unit[i] > pilot.hits_per_unit[*most]) most = i;
   }
   return most;
@@ -154,7 +158,7 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   pilot.noise = NoiseOf(y_ns);
   pilot.unit_ns = pilot.noise.mean_ns;
   pilot.hits_per_unit = HitsPerUnit(windows, groups.size());
-  if (const auto group = GroupOfStep(groups, pilot)) {
+  if (const auto group = GroupOfStep(groups, wishes, pilot)) {
     SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, *group, wishes, pilot));
   }
   return pilot;

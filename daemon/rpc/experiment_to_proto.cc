@@ -56,8 +56,8 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
   message.set_peak_slowdown(plan.peak_slowdown);
   message.set_seed(plan.seed);
   message.set_unit_ns(plan.unit_ns);
-  message.set_variation(plan.noise.cv);
-  message.set_lag1(plan.noise.lag1);
+  message.set_variation(plan.variation);
+  message.set_lag1(plan.lag1);
   message.set_settle_ns(plan.settle_ns);
   AddTexts(plan.warnings, *message.mutable_warnings());
   message.set_phase(v1::MAIN);

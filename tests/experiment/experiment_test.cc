@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tests/experiment/fake_specimen.h"
@@ -121,6 +123,43 @@ TEST(ExperimentTest, ThePlanMayBeDeclined) {
   EXPECT_EQ(RunExperiment(service, kGroups, Wishes(), told).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(told.main_windows, 0);
   EXPECT_FALSE(told.answer.has_value());
+}
+
+bool DelaysAny(const FakeSpecimen& service, size_t group) {
+  return std::any_of(service.switches().begin(), service.switches().end(),
+                     [group](const Arm& arm) { return arm.delay_ns[group] > 0; });
+}
+
+// Not in the pilot either.
+TEST(ExperimentTest, WithoutControlsTheMetricsFunctionIsNeverDelayed) {
+  FakeSpecimen with = Service(0.1), without = Service(0.1);
+  ExperimentWishes wishes = Wishes();
+  Told told, other;
+  ASSERT_TRUE(RunExperiment(with, kGroups, wishes, told).ok());
+  EXPECT_TRUE(DelaysAny(with, 2));
+  wishes.controls = false;
+  ASSERT_TRUE(RunExperiment(without, kGroups, wishes, other).ok());
+  EXPECT_FALSE(DelaysAny(without, 2));
+  EXPECT_EQ(other.answer->estimate.groups.size(), 2u);
+}
+
+TEST(ExperimentTest, AFactorialTakesBothGroups) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{.hits_per_unit = 0}});
+  service.noise = 0.1;
+  ExperimentWishes wishes = Wishes();
+  wishes.factorial = true;
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"busy"}, {"idle"}}, wishes, told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message().find("factorial: \"idle\" was not called"), 0) << status;
+}
+
+TEST(ExperimentTest, LongerWindowsVaryLess) {
+  FakeSpecimen service = Service(0.2);
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+  const double units = static_cast<double>(told.plan->window_ns) / kUnitNs;
+  EXPECT_NEAR(told.plan->variation, 0.2 / std::sqrt(units), 0.1 / std::sqrt(units));
 }
 
 TEST(ExperimentTest, NoWork) {
