@@ -12,6 +12,7 @@
 #include "client/metric/shell_command.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
+#include "tests/fakes/temp_dir.h"
 
 namespace sbump {
 namespace {
@@ -19,11 +20,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
-
-std::string TempFile(std::string_view name) {
-  const char* base = getenv("TEST_TMPDIR");
-  return StrCat(base == nullptr ? "/tmp" : base, "/", name, ".", getpid());
-}
 
 absl::StatusOr<MetricSample> Read(const std::string& command,
                                   uint64_t timeout_ns = 20 * kSecondNs) {
@@ -71,7 +67,8 @@ bool IsAlive(pid_t pid) { return kill(pid, 0) == 0; }
 
 // The shell's number and that of what it started, which is killed too.
 TEST(CommandSourceTest, WhatHangsIsKilledWithItsChildren) {
-  const std::string pids = TempFile("pids");
+  const TempDir directory("command");
+  const std::string pids = directory.path() + "/pids";
   const uint64_t begin_ns = MonotonicNs();
   const auto sample = Read(StrCat("sleep 300 & echo $! > ", pids, "; wait"), kSecondNs);
   EXPECT_LT(MonotonicNs() - begin_ns, 15 * kSecondNs);
@@ -94,7 +91,8 @@ TEST(CommandSourceTest, WhatIsLeftInTheBackgroundIsNotWaitedFor) {
 }
 
 TEST(CommandSourceTest, IsCancelledFromAnotherThread) {
-  const std::string begun = TempFile("begun");
+  const TempDir directory("command");
+  const std::string begun = directory.path() + "/begun";
   const auto source =
       *OpenMetric(ParseMetric(StrCat("cmd:echo x > ", begun, "; sleep 300")).value(),
                   {.timeout_ns = 60 * kSecondNs});

@@ -13,6 +13,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "tests/client/metric/http_server.h"
+#include "tests/fakes/temp_dir.h"
 
 namespace sbump {
 namespace {
@@ -90,9 +91,8 @@ TEST_F(HttpGetterTest, AConnectionThatEndedIsMadeAnew) {
 }
 
 TEST_F(HttpGetterTest, UnixSocket) {
-  const std::string path = StrCat(getenv("TEST_TMPDIR") ? getenv("TEST_TMPDIR") : "/tmp", "/s");
-  const std::string socket = path.size() < 100 ? path : StrCat("/tmp/sbump-http-", getpid());
-  unlink(socket.c_str());
+  const TempDir directory("http");
+  const std::string socket = directory.path() + "/s";
   {
     HttpServer server([](const std::string&) { return Reply("u"); }, socket);
     EXPECT_EQ(Open(StrCat("unix:", socket, ":/m"))->Get().value(), "u");

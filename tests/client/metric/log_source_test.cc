@@ -17,6 +17,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/fd.h"
 #include "daemon/base/str_cat.h"
+#include "tests/fakes/temp_dir.h"
 
 namespace sbump {
 namespace {
@@ -25,14 +26,6 @@ using testing::HasSubstr;
 
 class LogSourceTest : public testing::Test {
  protected:
-  LogSourceTest() {
-    const char* base = getenv("TEST_TMPDIR");
-    directory_ = StrCat(base == nullptr ? "/tmp" : base, "/log.XXXXXX");
-    if (mkdtemp(directory_.data()) == nullptr) abort();
-    log_ = directory_ + "/app.log";
-  }
-  ~LogSourceTest() override { std::filesystem::remove_all(directory_); }
-
   void Append(std::string_view text) const { AppendTo(log_, text); }
   static void AppendTo(const std::string& path, std::string_view text) {
     std::ofstream(path, std::ios::app) << text;
@@ -45,8 +38,8 @@ class LogSourceTest : public testing::Test {
     return *std::move(source);
   }
 
-  std::string directory_;
-  std::string log_;
+  const TempDir directory_{"log"};
+  const std::string log_ = directory_.path() + "/app.log";
 };
 
 double Value(MetricSource& source) {
@@ -226,7 +219,7 @@ TEST_F(LogSourceTest, WhatIsNoLog) {
   };
   EXPECT_EQ(open(log_).code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(open(log_).message()), HasSubstr("No such file"));
-  EXPECT_EQ(open(directory_).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(open(directory_.path()).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(open("/dev/zero").code(), absl::StatusCode::kInvalidArgument);
   ASSERT_EQ(mkfifo(log_.c_str(), 0600), 0);
   EXPECT_EQ(open(log_).code(), absl::StatusCode::kInvalidArgument);  // and does not wait
