@@ -2,21 +2,12 @@
 
 #include <map>
 
+#include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/signed_rank.h"
 
 namespace sbump {
 namespace {
-
-struct Mean {
-  double sum = 0, count = 0;
-
-  void Add(double value) {
-    sum += value;
-    ++count;
-  }
-  double value() const { return count == 0 ? 0 : sum / count; }
-};
 
 // Where a line of this slope through the block's middle begins.
 double LevelOf(const BlockSamples& block, double slope) {

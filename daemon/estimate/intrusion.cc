@@ -2,22 +2,10 @@
 
 #include <vector>
 
+#include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
 
 namespace sbump {
-namespace {
-
-struct Mean {
-  double sum = 0, count = 0;
-
-  void Add(double value) {
-    sum += value;
-    ++count;
-  }
-  double value() const { return sum / count; }
-};
-
-}  // namespace
 
 std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
   std::vector<double> differences;
