@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
+#include <set>
 
 #include "client/human_units.h"
 #include "client/printable.h"
@@ -49,21 +49,6 @@ Tone ToneOf(v1::Verdict verdict) {
     default:
       return Tone::kPlain;
   }
-}
-
-// "12us, 25us, 50us".
-std::string DelaysOf(const v1::ExperimentPlan& plan, int group) {
-  std::vector<uint64_t> delays;
-  for (const v1::Arm& arm : plan.arms()) {
-    if (group < arm.delay_ns_size() && arm.delay_ns(group) != 0)
-      delays.push_back(arm.delay_ns(group));
-  }
-  std::ranges::sort(delays);
-  delays.erase(std::unique(delays.begin(), delays.end()), delays.end());
-  std::string text;
-  for (const uint64_t delay_ns : delays)
-    text += StrCat(text.empty() ? "" : ", ", HumanNs(delay_ns));
-  return text;
 }
 
 void Append(const std::vector<std::string>& lines, std::vector<std::string>& to) {
@@ -124,6 +109,20 @@ std::string VerdictText(v1::Verdict verdict) {
   }
 }
 
+std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
+  std::set<uint64_t> delays;
+  uint32_t every = 1;
+  for (const v1::Arm& arm : plan.arms()) {
+    if (group < arm.delay_ns_size() && arm.delay_ns(group) != 0) delays.insert(arm.delay_ns(group));
+    if (group < arm.every_size()) every = std::max(every, arm.every(group));
+  }
+  std::string text;
+  for (const uint64_t delay_ns : delays)
+    text += StrCat(text.empty() ? "" : ", ", HumanNs(delay_ns));
+  if (!text.empty() && every > 1) text += StrCat(", at one call of ", HumanCount(every));
+  return text;
+}
+
 std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette& palette,
                                    size_t width) {
   std::vector<std::string> lines = {
@@ -138,8 +137,9 @@ std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette
   TextTable table({{"GROUP", false, Clip::kTail}, {"CALLS/UNIT", true}, {"DELAYS"}});
   for (int i = 0; i < plan.groups_size(); ++i) {
     const v1::ExperimentPlan::Group& group = plan.groups(i);
-    const std::string what =
-        group.left_out().empty() ? DelaysOf(plan, i) : "not tested: " + Printable(group.left_out());
+    const std::string what = group.left_out().empty()
+                                 ? DelayWords(plan, i)
+                                 : "not tested: " + Printable(group.left_out());
     table.AddRow({{Printable(group.name())}, {Fixed(group.hits_per_unit(), 2)}, {what}});
   }
   Append(table.Lines(palette, width), lines);

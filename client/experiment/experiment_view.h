@@ -14,6 +14,10 @@ namespace sbump {
 // "MATTERS", "does not matter", "undecided", "INVALID".
 std::string VerdictText(v1::Verdict verdict);
 
+// The delays of a group of the plan: "12us, 25us, 50us", "2.5us, 5us, 10us, at one call of 50".
+// Empty: none.
+std::string DelayWords(const v1::ExperimentPlan& plan, int group);
+
 // What will be done, how long it takes and what it costs; each a line.
 std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette& palette,
                                    size_t width);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "client/experiment/experiment_view.h"
 #include "client/experiment/html_text.h"
 #include "client/experiment/report_sections.h"
 #include "client/experiment/run_header.h"
@@ -40,26 +41,12 @@ std::string Table(const std::string& rows) {
   return Element("div", " class=\"scroll\" tabindex=\"0\"", Element("table", "", rows));
 }
 
-// "158 us, 317 us, 634 us".
-std::string DelaysOf(const v1::ExperimentPlan& plan, int group) {
-  std::vector<uint64_t> delays;
-  for (const v1::Arm& arm : plan.arms()) {
-    if (group < arm.delay_ns_size() && arm.delay_ns(group) != 0)
-      delays.push_back(arm.delay_ns(group));
-  }
-  std::ranges::sort(delays);
-  delays.erase(std::unique(delays.begin(), delays.end()), delays.end());
-  std::string text;
-  for (const uint64_t ns : delays) text += StrCat(text.empty() ? "" : ", ", HumanNs(ns));
-  return text;
-}
-
 std::string GroupsOf(const v1::ExperimentPlan& plan) {
   std::string rows = Head({"group", "calls per unit (pilot)", "delays of a call"});
   for (int i = 0; i < plan.groups_size(); ++i) {
     const v1::ExperimentPlan::Group& group = plan.groups(i);
     const std::string delays = group.left_out().empty()
-                                   ? DelaysOf(plan, i)
+                                   ? DelayWords(plan, i)
                                    : StrCat("not tested: ", ShownName(group.left_out()));
     rows += Row({ShownName(group.name()), Fixed(group.hits_per_unit(), 2), delays});
   }

@@ -1,0 +1,29 @@
+#include "client/experiment/experiment_view.h"
+
+#include <gtest/gtest.h>
+
+namespace sbump {
+namespace {
+
+void AddArm(v1::ExperimentPlan& plan, uint64_t first_ns, uint64_t second_ns) {
+  v1::Arm& arm = *plan.add_arms();
+  arm.add_delay_ns(first_ns);
+  arm.add_delay_ns(second_ns);
+  arm.add_every(1);
+  arm.add_every(50);
+}
+
+TEST(DelayWordsTest, EachOnceAndHowOften) {
+  v1::ExperimentPlan plan;
+  AddArm(plan, 0, 0);
+  AddArm(plan, 50'000, 0);
+  AddArm(plan, 25'000, 0);
+  AddArm(plan, 0, 10'000);
+  AddArm(plan, 50'000, 10'000);
+  EXPECT_EQ(DelayWords(plan, 0), "25.0us, 50.0us");
+  EXPECT_EQ(DelayWords(plan, 1), "10.0us, at one call of 50");
+  EXPECT_EQ(DelayWords(plan, 2), "");
+}
+
+}  // namespace
+}  // namespace sbump
