@@ -1,0 +1,214 @@
+#include "client/experiment/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/interval.h"
+#include "daemon/estimate/multiplicity.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+// Of a 95 % interval.
+constexpr double kStandardErrors = 2 * 1.96;
+
+bool HasInterval(const v1::GroupResult& result) {
+  return result.has_ci_low() && result.has_ci_high();
+}
+
+// ---- Which groups there are ----
+
+struct Tested {
+  v1::GroupResult result;
+  std::string part_of;
+};
+
+class Collector {
+ public:
+  void Take(const MadeExperiment& made) {
+    if (made.asked->phase() == v1::CONFIRMATION) return TakeConfirmation(*made.result);
+    std::map<std::string, std::string> part_of;
+    for (const v1::TargetGroup& group : made.asked->groups())
+      part_of[group.name()] = group.part_of();
+    for (const v1::GroupResult& result : made.result->results()) {
+      if (result.role() != v1::TESTED) continue;
+      tested.push_back({result, part_of[result.name()]});
+      if (!tested.back().part_of.empty()) parts[tested.back().part_of].push_back(tested.size() - 1);
+    }
+  }
+
+  bool IsOpened(const std::string& name) const { return parts.count(name) != 0; }
+
+  std::vector<Tested> tested;
+  std::map<std::string, std::vector<size_t>> parts;  // of each opened group
+  std::optional<v1::GroupResult> confirmed;
+
+ private:
+  void TakeConfirmation(const v1::ExperimentResult& result) {
+    for (const v1::GroupResult& group : result.results()) {
+      if (group.role() == v1::TESTED) confirmed = group;
+    }
+  }
+};
+
+// ---- Their order ----
+
+int PlaceOf(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::MATTERS:
+      return 0;
+    case v1::UNDECIDED:
+      return 1;
+    case v1::DOES_NOT_MATTER:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+// What has no interval is drawn nowhere.
+std::vector<double> Shrunk(const std::vector<v1::GroupResult>& results) {
+  std::vector<Measured> measured;
+  for (const v1::GroupResult& result : results) {
+    if (HasInterval(result))
+      measured.push_back(
+          {result.criticality(), (result.ci_high() - result.ci_low()) / kStandardErrors});
+  }
+  const std::vector<double> drawn = Shrink(measured);
+  std::vector<double> all;
+  size_t next = 0;
+  for (const v1::GroupResult& result : results)
+    all.push_back(HasInterval(result) ? drawn[next++] : result.criticality());
+  return all;
+}
+
+std::vector<v1::GroupResult> Ordered(const std::vector<v1::GroupResult>& results) {
+  const std::vector<double> shrunk = Shrunk(results);
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) {
+    return std::make_pair(PlaceOf(results[i].verdict()), -shrunk[i]);
+  });
+  std::vector<v1::GroupResult> ordered;
+  for (const size_t i : order) ordered.push_back(results[i]);
+  return ordered;
+}
+
+// ---- Parts and wholes ----
+
+struct Together {
+  double criticality = 0;
+  Interval interval;
+};
+
+// As each part was delayed by the same at each call in the whole, a part has as much of what was
+// injected as it has of the calls.
+std::optional<Together> Combine(const std::vector<const v1::GroupResult*>& parts) {
+  double hits = 0;
+  for (const v1::GroupResult* part : parts) {
+    if (!HasInterval(*part) || !(part->hits_per_unit() > 0)) return std::nullopt;
+    hits += part->hits_per_unit();
+  }
+  Together together;
+  double low = 0, high = 0;
+  for (const v1::GroupResult* part : parts) {
+    const double weight = part->hits_per_unit() / hits;
+    together.criticality += weight * part->criticality();
+    low += std::pow(weight * (part->criticality() - part->ci_low()), 2);
+    high += std::pow(weight * (part->ci_high() - part->criticality()), 2);
+  }
+  together.interval = {together.criticality - std::sqrt(low),
+                       together.criticality + std::sqrt(high)};
+  return together;
+}
+
+// Whole less parts: their intervals, squared and added (as `compare` does).
+std::string WordsOf(const v1::GroupResult& whole, const Together& parts) {
+  if (!HasInterval(whole)) return "";
+  const double gap = whole.criticality() - parts.criticality;
+  const double low = gap - std::hypot(whole.criticality() - whole.ci_low(),
+                                      parts.interval.high - parts.criticality);
+  const double high = gap + std::hypot(whole.ci_high() - whole.criticality(),
+                                       parts.criticality - parts.interval.low);
+  const std::string sums =
+      StrCat("the parts come to ", Fixed(parts.criticality, 2), " ", Words(parts.interval),
+             " of the ", Fixed(whole.criticality(), 2), " of the whole");
+  if (low > 0)
+    return StrCat(sums,
+                  ", which is less: parts that wait for each other, or that run side by side ",
+                  "with something else, cost more together than one by one");
+  if (high < 0)
+    return StrCat(sums, ", which is more: parts run side by side, so that a delay of one hides ",
+                  "that of another");
+  return StrCat(sums, ": they add up");
+}
+
+v1::OpenedGroup Opened(const Collector& all, const Tested& group) {
+  v1::OpenedGroup opened;
+  *opened.mutable_group() = group.result;
+  std::vector<const v1::GroupResult*> parts;
+  for (const size_t part : all.parts.at(group.result.name())) {
+    opened.add_parts(all.tested[part].result.name());
+    parts.push_back(&all.tested[part].result);
+  }
+  const std::optional<Together> together = Combine(parts);
+  if (!together) {
+    opened.set_words("not all of its parts have a number");
+    return opened;
+  }
+  opened.set_parts_criticality(together->criticality);
+  opened.set_parts_low(together->interval.low);
+  opened.set_parts_high(together->interval.high);
+  opened.set_words(WordsOf(group.result, *together));
+  return opened;
+}
+
+// ---- All of it ----
+
+// Nothing can be concluded where nothing can of any experiment.
+void TakeInvalid(const std::vector<MadeExperiment>& experiments, v1::Ranking& ranking) {
+  std::string why;
+  bool any_valid = false;
+  for (const MadeExperiment& made : experiments) {
+    const std::string& invalid = made.result->invalid();
+    if (!invalid.empty()) ranking.add_warnings(StrCat("an experiment says nothing: ", invalid));
+    if (made.asked->phase() == v1::CONFIRMATION) continue;
+    any_valid |= invalid.empty();
+    if (why.empty()) why = invalid;
+  }
+  if (!any_valid) ranking.set_invalid(why.empty() ? "nothing was tested" : why);
+}
+
+}  // namespace
+
+v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool complete) {
+  Collector all;
+  v1::Ranking ranking;
+  bool partial = !complete;
+  for (const MadeExperiment& made : experiments) {
+    all.Take(made);
+    partial |= made.result->partial();
+    for (const std::string& warning : made.result->warnings()) ranking.add_warnings(warning);
+  }
+  std::vector<v1::GroupResult> leaves;
+  for (const Tested& group : all.tested) {
+    if (all.IsOpened(group.result.name()))
+      *ranking.add_opened() = Opened(all, group);
+    else
+      leaves.push_back(group.result);
+  }
+  for (v1::GroupResult& result : Ordered(leaves)) *ranking.add_results() = std::move(result);
+  if (all.confirmed) *ranking.mutable_confirmed() = *all.confirmed;
+  ranking.set_partial(partial);
+  TakeInvalid(experiments, ranking);
+  return ranking;
+}
+
+}  // namespace sbump
