@@ -270,8 +270,8 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags) {
       ->type_name("METRIC")
       ->required();
   AddDuration(app, "--budget", &flags->budget_ns,
-              "take no longer, and be as exact as that allows (default: what --margin and --mde "
-              "take, at most 10m)");
+              "take no longer; without --mde as exact as that allows (default: what --margin and "
+              "--mde take, at most 10m)");
   app->add_option("--mde", flags->smallest_effect,
                   "find effects on throughput of this many percent (default: 3)")
       ->type_name("PERCENT");

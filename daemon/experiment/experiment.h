@@ -7,12 +7,11 @@
 
 #include "daemon/estimate/estimate.h"
 #include "daemon/estimate/recording.h"
+#include "daemon/experiment/experiment_plan.h"
 #include "daemon/experiment/specimen.h"
 #include "daemon/experiment/wishes.h"
 
 namespace sbump {
-
-enum class ExperimentPhase { kPreflight, kPilot, kMain };
 
 struct ExperimentProgress {
   ExperimentPhase phase = ExperimentPhase::kPreflight;
@@ -21,31 +20,8 @@ struct ExperimentProgress {
   uint64_t remaining_ns = 0;  // of all that is planned
 };
 
-// What will be done, and what for.
-struct ExperimentPlan {
-  struct GroupFacts {
-    double hits_per_unit = 0;
-    std::string left_out;  // why it is not tested; empty: it is
-  };
-  std::vector<Group> groups;
-  std::vector<GroupFacts> facts;  // of each of `groups`
-  std::vector<Arm> arms;
-  std::vector<std::vector<uint32_t>> order;  // of each block
-  uint64_t washout_ns = 0;
-  uint64_t window_ns = 0;
-  uint64_t duration_ns = 0;
-  double mean_slowdown = 0;  // of throughput, were all of it critical
-  double peak_slowdown = 0;
-  uint64_t seed = 0;
-  // Of the pilot.
-  double unit_ns = 0;
-  double variation = 0;  // expected of windows of window_ns: standard deviation by mean
-  double lag1 = 0;       // of the pilot's own windows: the correlation of one and the next
-  uint64_t settle_ns = 0;
-  std::vector<std::string> warnings;
-};
-
 struct ExperimentAnswer {
+  ExperimentPhase phase = ExperimentPhase::kMain;
   RunEstimate estimate;
   bool is_partial = false;  // it ended early
 };

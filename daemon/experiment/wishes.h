@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 namespace sbump {
 
@@ -12,8 +11,14 @@ inline constexpr double kLeastTopDelayNs = 10'000;
 // Of blocks, without a budget: longer than anybody waits without having been asked.
 inline constexpr uint64_t kDefaultExperimentNs = 600'000'000'000;
 
+// The last two have plans: an experiment is the one or the other, to whoever asks.
+enum class ExperimentPhase { kPreflight, kPilot, kMain, kConfirmation };
+
 struct ExperimentWishes {
-  uint64_t budget_ns = 0;         // from attach to answer; 0: what the precision takes
+  ExperimentPhase phase = ExperimentPhase::kMain;
+  uint64_t budget_ns = 0;  // from attach to answer; 0: what the precision takes
+  // As exact as the budget allows, and not only as exact as is wanted.
+  bool fills_budget = false;
   double smallest_effect = 0.03;  // on throughput, as a share
   double margin = 0.05;           // of criticality, on both sides: what is within does not matter
   double top_share = 0.1;         // that the largest dose injects, of the time per unit
@@ -28,6 +33,7 @@ struct ExperimentWishes {
   uint64_t window_ns = 0;
   uint64_t washout_ns = 0;
   uint32_t blocks = 0;
+  uint32_t doses = 0;  // 0: three, or two where the budget holds no more
 };
 
 }  // namespace sbump

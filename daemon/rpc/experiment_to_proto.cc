@@ -13,6 +13,8 @@ v1::ExperimentPhase ToProto(ExperimentPhase phase) {
       return v1::PILOT;
     case ExperimentPhase::kMain:
       return v1::MAIN;
+    case ExperimentPhase::kConfirmation:
+      return v1::CONFIRMATION;
   }
   return v1::EXPERIMENT_PHASE_UNSPECIFIED;
 }
@@ -60,7 +62,7 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
   message.set_lag1(plan.lag1);
   message.set_settle_ns(plan.settle_ns);
   AddTexts(plan.warnings, *message.mutable_warnings());
-  message.set_phase(v1::MAIN);
+  message.set_phase(ToProto(plan.phase));
   return message;
 }
 
@@ -72,7 +74,7 @@ v1::RecordedWindow ToProto(ExperimentPhase phase, const Window& window) {
 
 v1::ExperimentResult ToProto(const ExperimentAnswer& answer) {
   v1::ExperimentResult message = ToProto(answer.estimate, answer.is_partial);
-  message.set_phase(v1::MAIN);
+  message.set_phase(ToProto(answer.phase));
   return message;
 }
 

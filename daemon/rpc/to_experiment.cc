@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kLongestExperimentNs = 24 * 3'600'000'000'000ull;
 constexpr size_t kLongestName = 200;
 constexpr uint32_t kMostBlocksAsked = 2'000;
+constexpr uint32_t kMostDosesAsked = 4;
 
 absl::Status CheckShare(std::string_view field, double value, double lowest, double highest) {
   if (value >= lowest && value <= highest) return absl::OkStatus();
@@ -177,6 +178,18 @@ absl::Status TakeMetric(const v1::WorkMetric& metric, const Combined& combined,
       "no metric: give what a unit of work is, as calls, native or sampled");
 }
 
+absl::StatusOr<ExperimentPhase> PhaseOf(const v1::Experiment& request) {
+  switch (request.phase()) {
+    case v1::EXPERIMENT_PHASE_UNSPECIFIED:
+    case v1::MAIN:
+      return ExperimentPhase::kMain;
+    case v1::CONFIRMATION:
+      return ExperimentPhase::kConfirmation;
+    default:
+      return absl::InvalidArgumentError("phase: it must be MAIN or CONFIRMATION");
+  }
+}
+
 absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, ExperimentWishes& wishes) {
   wishes.smallest_effect = OrDefault(request.smallest_effect(), wishes.smallest_effect);
   wishes.margin = OrDefault(request.margin(), wishes.margin);
@@ -191,7 +204,10 @@ absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, Experimen
   SB_RETURN_IF_ERROR(CheckTime("washout_ns", request.washout_ns(), 3'600'000'000'000));
   SB_RETURN_IF_ERROR(CheckTime("max_delay_ns", request.max_delay_ns(), LongestDelayNs(mode)));
   SB_RETURN_IF_ERROR(CheckTime("blocks", request.blocks(), kMostBlocksAsked));
+  SB_RETURN_IF_ERROR(CheckTime("doses", request.doses(), kMostDosesAsked));
+  SB_ASSIGN_OR_RETURN(wishes.phase, PhaseOf(request));
   wishes.budget_ns = request.budget_ns();
+  wishes.fills_budget = request.budget_ns() != 0 && request.smallest_effect() == 0;
   wishes.most_delay_ns =
       request.max_delay_ns() == 0 ? LongestDelayNs(mode) : request.max_delay_ns();
   wishes.seed = request.seed() == 0 ? std::random_device{}() + 1ull : request.seed();
@@ -202,6 +218,7 @@ absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, Experimen
   wishes.window_ns = request.window_ns();
   wishes.washout_ns = request.washout_ns();
   wishes.blocks = request.blocks();
+  wishes.doses = request.doses();
   if (wishes.factorial && request.groups_size() != 2)
     return absl::InvalidArgumentError("factorial: it takes exactly two groups");
   return absl::OkStatus();

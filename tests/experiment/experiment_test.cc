@@ -48,7 +48,8 @@ const std::vector<Group> kGroups = {
     {"critical"}, {"hidden"}, {"the metric's own function", GroupRole::kPositiveControl}};
 
 ExperimentWishes Wishes() {
-  return {.budget_ns = 120'000'000'000, .most_delay_ns = 10'000'000, .seed = 7};
+  return {
+      .budget_ns = 120'000'000'000, .fills_budget = true, .most_delay_ns = 10'000'000, .seed = 7};
 }
 
 FakeSpecimen Service(double noise) {
@@ -106,6 +107,63 @@ TEST(ExperimentTest, WhatIsCalledAllTheTimeIsDelayedNowAndThen) {
   }
   EXPECT_EQ(told.Of("hot").verdict, Verdict::kMatters);
   EXPECT_NEAR(told.Of("hot").criticality, 1, 0.05);
+}
+
+size_t DosesOfFirst(const ExperimentPlan& plan) {
+  return std::ranges::count_if(plan.arms, [](const Arm& arm) { return arm.delay_ns[0] != 0; });
+}
+
+TEST(ExperimentTest, AShortBudgetHoldsTwoDoses) {
+  FakeSpecimen service = Service(0.1);
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 6'000'000'000;
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(DosesOfFirst(*told.plan), 2u);
+  EXPECT_NE(told.plan->warnings.front().find("2 doses"), std::string::npos)
+      << told.plan->warnings.front();
+}
+
+TEST(ExperimentTest, AsManyDosesAsAreAskedFor) {
+  for (const uint32_t doses : {1u, 2u, 4u}) {
+    FakeSpecimen service = Service(0.1);
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.doses = doses;
+    ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+    EXPECT_EQ(DosesOfFirst(*told.plan), doses);
+    EXPECT_EQ(told.Of("critical").verdict, Verdict::kMatters);
+  }
+}
+
+// What is exact enough need not take all of the time that there is.
+TEST(ExperimentTest, ABudgetIsFilledOnlyWhereThatIsWanted) {
+  uint64_t took_ns[2];
+  for (const bool fills : {false, true}) {
+    FakeSpecimen service = Service(0.1);
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.budget_ns = 600'000'000'000;
+    wishes.fills_budget = fills;
+    const uint64_t begin_ns = service.NowNs();
+    ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+    took_ns[fills] = service.NowNs() - begin_ns;
+    EXPECT_EQ(told.Of("hidden").verdict, Verdict::kDoesNotMatter);
+  }
+  EXPECT_LT(took_ns[false], took_ns[true] / 2);
+}
+
+TEST(ExperimentTest, AConfirmationIsToldAsOne) {
+  FakeSpecimen service = Service(0.1);
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.phase = ExperimentPhase::kConfirmation;
+  ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+  EXPECT_EQ(told.plan->phase, ExperimentPhase::kConfirmation);
+  EXPECT_EQ(told.progress.phase, ExperimentPhase::kConfirmation);
+  EXPECT_EQ(told.answer->phase, ExperimentPhase::kConfirmation);
+  EXPECT_EQ(told.main_windows, 0u);
 }
 
 TEST(ExperimentTest, TheSameSeedIsTheSameOrder) {

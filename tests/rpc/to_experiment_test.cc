@@ -143,5 +143,23 @@ TEST(ToExperimentTest, Mistakes) {
       "exactly two groups");
 }
 
+TEST(ToExperimentTest, ABudgetAloneIsFilled) {
+  v1::Experiment request = Request();
+  EXPECT_FALSE(ToExperiment(request)->wishes.fills_budget);
+  request.set_budget_ns(60'000'000'000);
+  EXPECT_TRUE(ToExperiment(request)->wishes.fills_budget);
+  request.set_smallest_effect(0.02);
+  EXPECT_FALSE(ToExperiment(request)->wishes.fills_budget);
+}
+
+TEST(ToExperimentTest, PhasesWithAPlan) {
+  v1::Experiment request = Request();
+  EXPECT_EQ(ToExperiment(request)->wishes.phase, ExperimentPhase::kMain);
+  request.set_phase(v1::CONFIRMATION);
+  EXPECT_EQ(ToExperiment(request)->wishes.phase, ExperimentPhase::kConfirmation);
+  ExpectRefused([](v1::Experiment& wrong) { wrong.set_phase(v1::PILOT); }, "MAIN or CONFIRMATION");
+  ExpectRefused([](v1::Experiment& wrong) { wrong.set_doses(5); }, "doses is 5");
+}
+
 }  // namespace
 }  // namespace sbump

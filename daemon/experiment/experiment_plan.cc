@@ -1,0 +1,206 @@
+#include "daemon/experiment/experiment_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/noise.h"
+#include "daemon/estimate/plan.h"
+#include "daemon/estimate/schedule.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+// The rest is for switches of arms, bare windows' probes, and the detach.
+constexpr double kShareForBlocks = 0.95;
+// What a verdict of "does not matter" leaves of the margin for the estimate to be off.
+constexpr double kShareOfMargin = 0.8;
+// Of each group; the fewer where the time holds no more.
+constexpr uint32_t kDoses = 3, kFewestDoses = 2;
+
+// Groups that are delayed: tested ones that are called, and the control.
+std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const ExperimentWishes& wishes,
+                                  const Pilot& pilot) {
+  std::vector<size_t> taken;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const bool is_wanted = groups[i].role == GroupRole::kTested || wishes.controls;
+    if (is_wanted && pilot.hits_per_unit[i] > 0) taken.push_back(i);
+  }
+  return taken;
+}
+
+absl::Status CheckAnyCalled(const std::vector<Group>& groups, const std::vector<size_t>& taken) {
+  const bool any =
+      std::ranges::any_of(taken, [&](size_t i) { return groups[i].role == GroupRole::kTested; });
+  if (any) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      groups.size() == 1 || (groups.size() == 2 && groups[1].role != GroupRole::kTested)
+          ? StrCat("no function of \"", groups.front().name,
+                   "\" was called while the metric moved: nothing can be said of it")
+          : "no function of any group was called while the metric moved");
+}
+
+absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (pilot.hits_per_unit[i] == 0) {
+      return absl::FailedPreconditionError(
+          StrCat("factorial: \"", groups[i].name,
+                 "\" was not called while the metric moved, and it takes both groups"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Over the groups that are taken, as MakePlan() has them.
+PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
+  PilotFigures figures = {.noise = pilot.noise, .window_ns = static_cast<double>(pilot.window_ns)};
+  for (const size_t i : taken) figures.hits_per_unit.push_back(pilot.hits_per_unit[i]);
+  if (pilot.settle_ns > 0) figures.settle_ns = pilot.settle_ns;
+  return figures;
+}
+
+// As exact as the time allows.
+absl::StatusOr<Plan> PlanThatFills(const PilotFigures& figures, PlanWishes planned,
+                                   const ExperimentWishes& wishes) {
+  planned.half_width.reset();
+  planned.smallest_effect.reset();
+  SB_ASSIGN_OR_RETURN(Plan plan, MakePlan(figures, planned));
+  if (plan.half_width > kShareOfMargin * wishes.margin) {
+    plan.notes.push_back(
+        StrCat("in this time a criticality is known to +-", Fixed(plan.half_width, 2),
+               ": \"does not matter\" takes +-", Fixed(kShareOfMargin * wishes.margin, 2),
+               ", so more time, a larger share (--top-share) or a wider --margin"));
+  }
+  return plan;
+}
+
+// As exact as is wanted where the time allows that.
+absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, PlanWishes planned,
+                                const ExperimentWishes& wishes) {
+  if (!wishes.fills_budget) {
+    planned.half_width = kShareOfMargin * wishes.margin;
+    planned.smallest_effect = wishes.smallest_effect;
+    absl::StatusOr<Plan> plan = MakePlan(figures, planned);
+    if (!absl::IsResourceExhausted(plan.status())) return plan;
+  }
+  return PlanThatFills(figures, planned, wishes);
+}
+
+absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes& wishes,
+                             double budget_ns, uint64_t shortest_window_ns) {
+  PlanWishes planned = {.budget_ns = budget_ns,
+                        .top_share = wishes.top_share,
+                        .doses = wishes.doses == 0 ? kDoses : wishes.doses,
+                        .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
+                        .least_top_delay_ns = kLeastTopDelayNs,
+                        .shortest_window_ns = static_cast<double>(shortest_window_ns),
+                        .unprobed_every = wishes.bare_every};
+  absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
+  if (!absl::IsResourceExhausted(plan.status()) || wishes.doses != 0) return plan;
+  planned.doses = kFewestDoses;
+  SB_ASSIGN_OR_RETURN(Plan fewer, PlanWithin(figures, planned, wishes));
+  fewer.notes.insert(fewer.notes.begin(),
+                     StrCat("the time holds ", kFewestDoses, " doses of each group, not ", kDoses,
+                            ": whether an effect is straight, or begins late, cannot be told"));
+  return fewer;
+}
+
+// With the delays of all groups, those that are not taken have none.
+Arm Widened(const Arm& arm, const std::vector<size_t>& taken, size_t groups) {
+  Arm wide = {.kind = arm.kind, .delay_ns = std::vector<uint64_t>(groups)};
+  for (size_t i = 0; i < taken.size(); ++i) wide.delay_ns[taken[i]] = arm.delay_ns[i];
+  if (arm.every.empty()) return wide;
+  wide.every.assign(groups, 1);
+  for (size_t i = 0; i < taken.size(); ++i) wide.every[taken[i]] = arm.every[i];
+  return wide;
+}
+
+// For groups A and B the arm in which both have their largest delays.
+void AddFactorialArm(std::vector<Arm>& arms) {
+  Arm both = arms.front();
+  both.kind = ArmKind::kDose;
+  for (const Arm& arm : arms) {
+    if (!arm.every.empty()) both.every = arm.every;
+    for (size_t i = 0; i < 2; ++i) both.delay_ns[i] = std::max(both.delay_ns[i], arm.delay_ns[i]);
+  }
+  arms.push_back(std::move(both));
+}
+
+double BudgetLeftNs(const ExperimentWishes& wishes, uint64_t spent_ns) {
+  if (wishes.budget_ns == 0) return static_cast<double>(kDefaultExperimentNs);
+  return std::max(
+      kShareForBlocks * static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns), 1.0);
+}
+
+ExperimentPlan PlanOfPilot(const std::vector<Group>& groups, const ExperimentWishes& wishes,
+                           const Pilot& pilot) {
+  return {.phase = wishes.phase,
+          .groups = groups,
+          .seed = wishes.seed,
+          .unit_ns = pilot.unit_ns,
+          .lag1 = pilot.noise.lag1,
+          .settle_ns = static_cast<uint64_t>(std::max(pilot.settle_ns, 0.0))};
+}
+
+void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPlan& plan) {
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    plan.facts.push_back({.hits_per_unit = pilot.hits_per_unit[i]});
+    if (pilot.hits_per_unit[i] == 0)
+      plan.facts.back().left_out = "it was not called while the metric moved";
+    else if (std::ranges::count(taken, i) == 0)
+      plan.facts.back().left_out = "controls were not wanted";
+  }
+}
+
+// What was asked for by name comes before what was planned.
+absl::Status TakePlan(const Plan& plan, const std::vector<size_t>& taken,
+                      const ExperimentWishes& wishes, ExperimentPlan& made) {
+  made.washout_ns = wishes.washout_ns == 0 ? plan.washout_ns : wishes.washout_ns;
+  made.window_ns = wishes.window_ns == 0 ? plan.window_ns : wishes.window_ns;
+  made.mean_slowdown = plan.average_slowdown;
+  made.peak_slowdown = plan.peak_slowdown;
+  made.warnings = plan.notes;
+  for (const Arm& arm : plan.arms) made.arms.push_back(Widened(arm, taken, made.groups.size()));
+  if (wishes.factorial) AddFactorialArm(made.arms);
+  SB_ASSIGN_OR_RETURN(
+      made.order,
+      MakeSchedule(made.arms, {.blocks = wishes.blocks == 0 ? plan.blocks : wishes.blocks,
+                               .unprobed_every = std::max(plan.unprobed_every, 1u),
+                               .seed = wishes.seed}));
+  made.duration_ns = made.windows() * (made.window_ns + made.washout_ns);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+size_t ExperimentPlan::windows() const {
+  size_t windows = 0;
+  for (const auto& block : order) windows += block.size();
+  return windows;
+}
+
+absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& groups,
+                                                  const ExperimentWishes& wishes,
+                                                  const Pilot& pilot, uint64_t spent_ns,
+                                                  uint64_t shortest_window_ns) {
+  const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
+  SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
+  if (wishes.factorial) SB_RETURN_IF_ERROR(CheckBothCalled(groups, pilot));
+  SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(FiguresOf(pilot, taken), wishes,
+                                               BudgetLeftNs(wishes, spent_ns), shortest_window_ns));
+  ExperimentPlan made = PlanOfPilot(groups, wishes, pilot);
+  SB_RETURN_IF_ERROR(TakePlan(plan, taken, wishes, made));
+  made.variation = PredictedCv(
+      pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
+  AddFacts(taken, pilot, made);
+  if (pilot.settle_ns < 0) {
+    made.warnings.push_back(
+        "how soon the pace settles after a change could not be seen: a tenth of a window is left "
+        "out after each");
+  }
+  return made;
+}
+
+}  // namespace sbump
