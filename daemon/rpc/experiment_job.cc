@@ -196,15 +196,23 @@ absl::Status ExperimentJob::RunOn(Specimen& specimen) {
 void ExperimentJob::RunEnded(const absl::Status& status) {
   run_status_ = status;
   thread_.join();
-  if (is_over_) return call_->PostEnd(status);
+  if (is_over_) return End(status);
   session_->Stop("experiment over");
 }
 
 void ExperimentJob::SessionEnded(const absl::Status& status) {
   is_over_ = true;
   if (thread_.joinable()) return;  // RunEnded() ends the call
-  if (run_status_) return call_->PostEnd(*run_status_);
-  call_->PostEnd(status.ok() ? Interrupted() : status);
+  if (run_status_) return End(*run_status_);
+  End(status.ok() ? Interrupted() : status);
+}
+
+// A session keeps what listens to it, and that is this.
+void ExperimentJob::End(const absl::Status& status) {
+  call_->PostEnd(status);
+  session_ = nullptr;
+  std::lock_guard lock(mutex_);
+  specimen_ = nullptr;
 }
 
 // ---- The experiment ----

@@ -49,6 +49,7 @@ class ExperimentJob : public ExperimentListener,
   void OnActive();
   void RunEnded(const absl::Status& status);
   void SessionEnded(const absl::Status& status);
+  void End(const absl::Status& status);
 
   // On the experiment's thread.
   absl::Status RunOn(Specimen& specimen);
