@@ -27,7 +27,7 @@ bool HasInterval(const v1::GroupResult& result) {
 
 struct Tested {
   v1::GroupResult result;
-  std::string part_of;
+  std::vector<size_t> parts;  // which of those that were tested later; none: it was not opened
 };
 
 class Collector {
@@ -37,17 +37,19 @@ class Collector {
     std::map<std::string, std::string> part_of;
     for (const v1::TargetGroup& group : made.asked->groups())
       part_of[group.name()] = group.part_of();
+    const size_t earlier = tested.size();
     for (const v1::GroupResult& result : made.result->results()) {
       if (result.role() != v1::TESTED) continue;
-      tested.push_back({result, part_of[result.name()]});
-      if (!tested.back().part_of.empty()) parts[tested.back().part_of].push_back(tested.size() - 1);
+      const auto whole = latest_.find(part_of[result.name()]);
+      if (whole != latest_.end()) tested[whole->second].parts.push_back(tested.size());
+      tested.push_back({.result = result});
+    }
+    for (size_t i = earlier; i < tested.size(); ++i) {
+      if (!tested[i].result.name().empty()) latest_[tested[i].result.name()] = i;
     }
   }
 
-  bool IsOpened(const std::string& name) const { return parts.count(name) != 0; }
-
   std::vector<Tested> tested;
-  std::map<std::string, std::vector<size_t>> parts;  // of each opened group
   std::optional<v1::GroupResult> confirmed;
 
  private:
@@ -56,6 +58,8 @@ class Collector {
       if (group.role() == v1::TESTED) confirmed = group;
     }
   }
+
+  std::map<std::string, size_t> latest_;  // of a name, in earlier experiments
 };
 
 // ---- Their order ----
@@ -109,11 +113,13 @@ struct Together {
 };
 
 // As each part was delayed by the same at each call in the whole, a part has as much of what was
-// injected as it has of the calls.
-std::optional<Together> Combine(const std::vector<const v1::GroupResult*>& parts) {
+// injected as it has of the calls. One that is never called has none, and needs no number.
+std::optional<Together> Combine(std::vector<const v1::GroupResult*> parts) {
+  std::erase_if(parts, [](const v1::GroupResult* part) { return part->hits_per_unit() <= 0; });
+  if (parts.empty()) return std::nullopt;
   double hits = 0;
   for (const v1::GroupResult* part : parts) {
-    if (!HasInterval(*part) || !(part->hits_per_unit() > 0)) return std::nullopt;
+    if (!HasInterval(*part) || part->verdict() == v1::INVALID) return std::nullopt;
     hits += part->hits_per_unit();
   }
   Together together;
@@ -154,7 +160,7 @@ v1::OpenedGroup Opened(const Collector& all, const Tested& group) {
   v1::OpenedGroup opened;
   *opened.mutable_group() = group.result;
   std::vector<const v1::GroupResult*> parts;
-  for (const size_t part : all.parts.at(group.result.name())) {
+  for (const size_t part : group.parts) {
     opened.add_parts(all.tested[part].result.name());
     parts.push_back(&all.tested[part].result);
   }
@@ -199,10 +205,10 @@ v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool compl
   }
   std::vector<v1::GroupResult> leaves;
   for (const Tested& group : all.tested) {
-    if (all.IsOpened(group.result.name()))
-      *ranking.add_opened() = Opened(all, group);
-    else
+    if (group.parts.empty())
       leaves.push_back(group.result);
+    else
+      *ranking.add_opened() = Opened(all, group);
   }
   for (v1::GroupResult& result : Ordered(leaves)) *ranking.add_results() = std::move(result);
   if (all.confirmed) *ranking.mutable_confirmed() = *all.confirmed;

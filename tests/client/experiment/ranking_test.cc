@@ -1,0 +1,190 @@
+#include "client/experiment/ranking.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sbump {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Of one call a unit.
+v1::GroupResult Group(const std::string& name, v1::Verdict verdict, double criticality,
+                      double half_width) {
+  v1::GroupResult group;
+  group.set_name(name);
+  group.set_role(v1::TESTED);
+  group.set_verdict(verdict);
+  group.set_criticality(criticality);
+  group.set_ci_low(criticality - half_width);
+  group.set_ci_high(criticality + half_width);
+  group.set_hits_per_unit(1);
+  group.set_blocks(10);
+  return group;
+}
+
+v1::GroupResult Mattering(const std::string& name, double criticality) {
+  return Group(name, v1::MATTERS, criticality, 0.05);
+}
+
+v1::GroupResult Hidden(const std::string& name) {
+  return Group(name, v1::DOES_NOT_MATTER, 0, 0.02);
+}
+
+struct Made {
+  v1::Experiment asked;
+  v1::ExperimentResult result;
+};
+
+Made Of(const std::vector<v1::GroupResult>& groups, const std::string& part_of = "") {
+  Made made;
+  for (const v1::GroupResult& group : groups) {
+    v1::TargetGroup& asked = *made.asked.add_groups();
+    asked.set_name(group.name());
+    asked.set_part_of(part_of);
+    *made.result.add_results() = group;
+  }
+  v1::GroupResult& control = *made.result.add_results();
+  control = Mattering("the metric's own function", 1);
+  control.set_role(v1::POSITIVE_CONTROL);
+  return made;
+}
+
+Made Confirmation(const v1::GroupResult& group) {
+  Made made = Of({group});
+  made.asked.set_phase(v1::CONFIRMATION);
+  return made;
+}
+
+v1::Ranking RankingFor(const std::vector<Made>& all, bool complete = true) {
+  std::vector<MadeExperiment> experiments;
+  for (const Made& made : all) experiments.push_back({&made.asked, &made.result});
+  return RankingOf(experiments, complete);
+}
+
+std::vector<std::string> NamesOf(const v1::Ranking& ranking) {
+  std::vector<std::string> names;
+  for (const v1::GroupResult& group : ranking.results()) names.push_back(group.name());
+  return names;
+}
+
+// ---- The list ----
+
+TEST(Ranking, WhatMattersComesFirstAndControlsAreNotListed) {
+  const v1::Ranking ranking =
+      RankingFor({Of({Hidden("a"), Group("b", v1::UNDECIDED, 2, 3), Group("c", v1::INVALID, 0, 0),
+                      Mattering("d", 0.3), Mattering("e", 0.9)})});
+  EXPECT_THAT(NamesOf(ranking), ElementsAre("e", "d", "b", "a", "c"));
+  EXPECT_THAT(ranking.opened(), IsEmpty());
+  EXPECT_FALSE(ranking.has_confirmed());
+  EXPECT_FALSE(ranking.partial());
+  EXPECT_EQ(ranking.invalid(), "");
+}
+
+TEST(Ranking, ALuckyOneIsNotTheFirst) {
+  const v1::Ranking ranking =
+      RankingFor({Of({Group("lucky", v1::MATTERS, 1.6, 1.5), Mattering("sure", 1.2),
+                      Mattering("other", 0.4), Mattering("last", 0.3)})});
+  EXPECT_EQ(NamesOf(ranking)[0], "sure");
+}
+
+TEST(Ranking, PartsStandInForTheWhole) {
+  const v1::Ranking ranking = RankingFor({Of({Mattering("whole", 0.9), Hidden("other")}),
+                                          Of({Hidden("part 1"), Mattering("part 2", 0.8)}, "whole"),
+                                          Of({Mattering("leaf", 0.7)}, "part 2")});
+  EXPECT_THAT(NamesOf(ranking), ElementsAre("leaf", "other", "part 1"));
+  ASSERT_EQ(ranking.opened_size(), 2);
+  EXPECT_EQ(ranking.opened(0).group().name(), "whole");
+  EXPECT_THAT(ranking.opened(0).parts(), ElementsAre("part 1", "part 2"));
+  EXPECT_THAT(ranking.opened(1).parts(), ElementsAre("leaf"));
+}
+
+TEST(Ranking, OnlyGroupsOfEarlierExperimentsAreOpened) {
+  Made odd = Of({Mattering("a", 0.9), Mattering("b", 0.5)}, "a");
+  odd.asked.mutable_groups(0)->set_part_of("later");
+  EXPECT_THAT(NamesOf(RankingFor({odd, Of({Hidden("later")})})), ElementsAre("a", "b", "later"));
+  EXPECT_THAT(NamesOf(RankingFor({Of({Mattering("", 1)}), Of({Hidden("x")})})),
+              ElementsAre("", "x"));
+}
+
+TEST(Ranking, TheConfirmationIsTheNumberToQuote) {
+  const v1::Ranking ranking =
+      RankingFor({Of({Mattering("a", 0.9)}), Confirmation(Mattering("a", 0.85))});
+  EXPECT_THAT(NamesOf(ranking), ElementsAre("a"));
+  EXPECT_EQ(ranking.results(0).criticality(), 0.9);
+  EXPECT_EQ(ranking.confirmed().criticality(), 0.85);
+}
+
+// ---- Parts and wholes ----
+
+v1::OpenedGroup Opened(const v1::GroupResult& whole, const std::vector<v1::GroupResult>& parts) {
+  return RankingFor({Of({whole}), Of(parts, whole.name())}).opened(0);
+}
+
+TEST(Ranking, PartsAddUpWeighedByTheirCalls) {
+  v1::GroupResult often = Mattering("often", 0.9);
+  often.set_hits_per_unit(3);
+  const v1::OpenedGroup opened = Opened(Mattering("whole", 0.7), {often, Hidden("rare")});
+  EXPECT_NEAR(opened.parts_criticality(), 0.75 * 0.9, 1e-9);
+  EXPECT_LT(opened.parts_low(), opened.parts_criticality());
+  EXPECT_GT(opened.parts_high(), opened.parts_criticality());
+  EXPECT_THAT(opened.words(), HasSubstr("of the 0.70 of the whole: they add up"));
+}
+
+TEST(Ranking, PartsThatWaitForEachOtherAreLess) {
+  const v1::OpenedGroup opened =
+      Opened(Mattering("whole", 0.9), {Mattering("a", 0.3), Mattering("b", 0.5)});
+  EXPECT_NEAR(opened.parts_criticality(), 0.4, 1e-9);
+  EXPECT_THAT(opened.words(), HasSubstr("which is less: "));
+}
+
+TEST(Ranking, PartsThatHideEachOtherAreMore) {
+  EXPECT_THAT(Opened(Mattering("whole", 0.5), {Mattering("a", 1), Mattering("b", 1)}).words(),
+              HasSubstr("which is more: "));
+}
+
+TEST(Ranking, APartThatIsNeverCalledWeighsNothing) {
+  v1::GroupResult never = Group("never", v1::INVALID, 0, 0);
+  never.clear_ci_low();
+  never.clear_ci_high();
+  never.set_hits_per_unit(0);
+  EXPECT_NEAR(Opened(Mattering("whole", 0.9), {Mattering("a", 0.9), never}).parts_criticality(),
+              0.9, 1e-9);
+  EXPECT_FALSE(Opened(Mattering("whole", 0.9), {never}).has_parts_criticality());
+}
+
+TEST(Ranking, PartsWithoutAnAnswerHaveNoSum) {
+  v1::GroupResult few = Mattering("few", 0.9);
+  few.clear_ci_low();
+  for (const v1::GroupResult& part : {few, Group("invalid", v1::INVALID, 0.5, 0.1)}) {
+    const v1::OpenedGroup opened = Opened(Mattering("whole", 0.9), {part, Hidden("b")});
+    EXPECT_FALSE(opened.has_parts_criticality());
+    EXPECT_EQ(opened.words(), "not all of its parts have a number");
+  }
+}
+
+// ---- All of it ----
+
+TEST(Ranking, ItIsInvalidWhereAllExperimentsAre) {
+  Made invalid = Of({Group("a", v1::INVALID, 0, 0)});
+  invalid.result.set_invalid("the control failed");
+  EXPECT_EQ(RankingFor({invalid}).invalid(), "the control failed");
+  EXPECT_EQ(RankingFor({invalid, Confirmation(Mattering("a", 1))}).invalid(), "the control failed");
+  const v1::Ranking one_is = RankingFor({Of({Mattering("b", 1)}), invalid});
+  EXPECT_EQ(one_is.invalid(), "");
+  EXPECT_THAT(one_is.warnings(), ElementsAre(HasSubstr("the control failed")));
+  EXPECT_EQ(RankingFor({}).invalid(), "nothing was tested");
+}
+
+TEST(Ranking, ItIsPartialWhereAnExperimentIsOrSomethingIsMissing) {
+  Made partial = Of({Mattering("a", 1)});
+  EXPECT_FALSE(RankingFor({partial}).partial());
+  EXPECT_TRUE(RankingFor({partial}, false).partial());
+  partial.result.set_partial(true);
+  EXPECT_TRUE(RankingFor({partial}).partial());
+}
+
+}  // namespace
+}  // namespace sbump
