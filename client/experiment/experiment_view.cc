@@ -61,14 +61,9 @@ void AddWarnings(const google::protobuf::RepeatedPtrField<std::string>& warnings
     lines.push_back(StrCat("warning: ", about, Printable(warning)));
 }
 
-std::string IntervalText(const v1::GroupResult& result) {
-  if (!result.has_ci_low()) return "-";
-  return StrCat("[", Fixed(result.ci_low(), 2), ", ", Fixed(result.ci_high(), 2), "]");
-}
-
 void AddResult(const v1::GroupResult& result, TextTable& table) {
   table.AddRow({{Printable(result.name())},
-                {VerdictText(result.verdict()), ToneOf(result.verdict())},
+                VerdictCell(result.verdict()),
                 {Fixed(result.criticality(), 2)},
                 {IntervalText(result)},
                 {Fixed(result.p_adjusted(), 4)},
@@ -107,6 +102,13 @@ std::string VerdictText(v1::Verdict verdict) {
     default:
       return "?";
   }
+}
+
+Cell VerdictCell(v1::Verdict verdict) { return {VerdictText(verdict), ToneOf(verdict)}; }
+
+std::string IntervalText(const v1::GroupResult& result) {
+  if (!result.has_ci_low()) return "-";
+  return StrCat("[", Fixed(result.ci_low(), 2), ", ", Fixed(result.ci_high(), 2), "]");
 }
 
 std::string DelayWords(const v1::ExperimentPlan& plan, int group) {

@@ -13,6 +13,10 @@ namespace sbump {
 
 // "MATTERS", "does not matter", "undecided", "INVALID".
 std::string VerdictText(v1::Verdict verdict);
+Cell VerdictCell(v1::Verdict verdict);
+
+// "[0.91, 1.08]"; "-" where there is none.
+std::string IntervalText(const v1::GroupResult& result);
 
 // The delays of a group of the plan: "12us, 25us, 50us", "2.5us, 5us, 10us, at one call of 50".
 // Empty: none.

@@ -1,0 +1,81 @@
+#include "client/experiment/ranking_view.h"
+
+#include "client/experiment/experiment_view.h"
+#include "client/printable.h"
+#include "client/text_table.h"
+#include "daemon/base/str_cat.h"
+#include "daemon/estimate/words.h"
+
+namespace sbump {
+namespace {
+
+// "1.29 [1.06, 1.58]".
+std::string FiguresOf(const v1::GroupResult& result) {
+  return StrCat(Fixed(result.criticality(), 2), " ", IntervalText(result));
+}
+
+void AddTable(const v1::Ranking& ranking, const Palette& palette, size_t width,
+              std::vector<std::string>& lines) {
+  TextTable table({{"GROUP", false, Clip::kTail},
+                   {"VERDICT"},
+                   {"CRITICALITY", true},
+                   {"95% INTERVAL", true},
+                   {"CALLS/UNIT", true},
+                   {"GAIN AT MOST", true}});
+  for (const v1::GroupResult& group : ranking.results())
+    table.AddRow({{Printable(group.name())},
+                  VerdictCell(group.verdict()),
+                  {Fixed(group.criticality(), 2)},
+                  {IntervalText(group)},
+                  {Fixed(group.hits_per_unit(), 2)},
+                  {StrCat(Fixed(group.most_gain_per_ns(), 2), "x")}});
+  for (std::string& line : table.Lines(palette, width)) lines.push_back(std::move(line));
+}
+
+void AddOpened(const v1::OpenedGroup& opened, std::vector<std::string>& lines) {
+  const v1::GroupResult& group = opened.group();
+  lines.push_back(StrCat(Printable(group.name()), ": ", VerdictText(group.verdict()), ", ",
+                         FiguresOf(group), ", opened:"));
+  std::string parts;
+  for (const std::string& part : opened.parts())
+    parts += StrCat(parts.empty() ? "" : ", ", Printable(part));
+  lines.push_back(StrCat("  its parts: ", parts));
+  if (!opened.words().empty()) lines.push_back(StrCat("  ", Printable(opened.words())));
+}
+
+// Why there is no answer: of those that have one the numbers say it.
+void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
+  for (const v1::GroupResult& group : ranking.results()) {
+    const bool has_answer =
+        group.verdict() == v1::MATTERS || group.verdict() == v1::DOES_NOT_MATTER;
+    if (!has_answer && !group.why().empty())
+      lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
+  }
+}
+
+std::string ConfirmedLine(const v1::GroupResult& group) {
+  if (group.verdict() == v1::INVALID)
+    return StrCat("confirmation of ", Printable(group.name()), ": ", Printable(group.why()));
+  return StrCat("confirmation of ", Printable(group.name()),
+                ", alone and with a fresh seed: ", VerdictText(group.verdict()), ", ",
+                FiguresOf(group), ": the number to quote");
+}
+
+}  // namespace
+
+std::vector<std::string> RankingLines(const v1::Ranking& ranking, const Palette& palette,
+                                      size_t width) {
+  std::vector<std::string> lines;
+  if (!ranking.invalid().empty())
+    lines.push_back(StrCat("INVALID: ", Printable(ranking.invalid())));
+  if (ranking.partial()) lines.push_back("it ended early: not all was tested that was to be");
+  AddTable(ranking, palette, width, lines);
+  AddReasons(ranking, lines);
+  for (const v1::OpenedGroup& opened : ranking.opened()) AddOpened(opened, lines);
+  if (ranking.has_confirmed()) lines.push_back(ConfirmedLine(ranking.confirmed()));
+  for (const std::string& warning : ranking.warnings())
+    lines.push_back(StrCat("warning: ", Printable(warning)));
+  return lines;
+}
+
+}  // namespace sbump
