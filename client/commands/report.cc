@@ -4,6 +4,7 @@
 #include "client/experiment/coz_export.h"
 #include "client/experiment/experiment_view.h"
 #include "client/experiment/html_report.h"
+#include "client/experiment/ranking_view.h"
 #include "client/experiment/report_model.h"
 #include "client/experiment/terminal_plots.h"
 #include "client/json_output.h"
@@ -29,46 +30,58 @@ absl::StatusOr<Report> ReadReport(const std::string& path) {
   return report.ok() ? std::move(report) : Annotate(report.status(), path);
 }
 
-void AddPhase(const ReportedPhase& phase, const Palette& palette, const PlotStyle& style,
-              size_t width, std::string& text) {
-  const auto add = [&text](const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) text += line + "\n";
-  };
-  add(ResultLines(phase.made.result, palette, width));
-  add(AdditivityLines(phase.made.estimate));
-  if (const auto plot = CriticalityPlot(phase, style); !plot.empty()) {
+void Add(const std::vector<std::string>& lines, std::string& text) {
+  for (const std::string& line : lines) text += line + "\n";
+}
+
+struct TableStyle {
+  Palette palette;
+  PlotStyle plots;
+  size_t width = kUnlimitedWidth;
+};
+
+TableStyle StyleOf(const CommandContext& context) {
+  constexpr size_t kWidthOfFiles = 100;
+  const size_t width = IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
+  return {.palette = PaletteFor(context, STDOUT_FILENO),
+          .plots = {.width = std::min(width, kWidthOfFiles),
+                    .unicode = LocaleHasUtf8(context.environment)},
+          .width = width};
+}
+
+void AddStage(const ReportedStage& stage, const TableStyle& style, std::string& text) {
+  Add(ResultLines(stage.made.result, style.palette, style.width), text);
+  Add(AdditivityLines(stage.made.estimate), text);
+  if (const auto plot = CriticalityPlot(stage, style.plots); !plot.empty()) {
     text += "\n";
-    add(plot);
+    Add(plot, text);
   }
-  for (const size_t group : phase.ranked) {
-    const auto plot = DosePlot(phase, group, style);
+  for (const size_t group : stage.ranked) {
+    const auto plot = DosePlot(stage, group, style.plots);
     if (plot.empty()) continue;
     text += "\n";
-    add(plot);
+    Add(plot, text);
   }
 }
 
 std::string Table(const CommandContext& context, const Report& report) {
-  constexpr size_t kWidthOfFiles = 100;
-  const size_t width = IsTerminal(STDOUT_FILENO) ? SizeOf(STDOUT_FILENO).columns : kUnlimitedWidth;
-  const PlotStyle style = {.width = std::min(width, kWidthOfFiles),
-                           .unicode = LocaleHasUtf8(context.environment)};
-  const Palette palette = PaletteFor(context, STDOUT_FILENO);
-  std::string text =
-      StrCat(ProcessWords(report.file),
-             ", a unit of work: ", MetricWords(report.file.experiment.metric()), "\n");
-  AddPhase(report.main, palette, style, width, text);
-  if (!report.confirmation) return text;
-  text += "\nconfirmation, with a fresh seed:\n";
-  AddPhase(*report.confirmation, palette, style, width, text);
+  const TableStyle style = StyleOf(context);
+  std::string text = StrCat(ProcessWords(report), ", a unit of work: ",
+                            MetricWords(report.stages[0].recorded.experiment.metric()), "\n");
+  if (report.is_ranking) Add(RankingLines(report.ranking, style.palette, style.width), text);
+  for (const ReportedStage& stage : report.stages) {
+    if (report.is_ranking) text += StrCat("\n", StageWords(stage), "\n");
+    AddStage(stage, style, text);
+  }
   return text;
 }
 
-// The last line is the run's answer, as it is of `sweep`; a confirmation stands before it.
+// The last line is the run's answer, as it is of `sweep` or `rank`; those of several experiments
+// stand before it.
 std::string Json(const Report& report) {
   std::string lines;
-  if (report.confirmation) lines = JsonLine(report.confirmation->made.result);
-  return lines + JsonLine(report.main.made.result);
+  for (const ReportedStage& stage : report.stages) lines += JsonLine(stage.made.result);
+  return report.is_ranking ? lines + JsonLine(report.ranking) : lines;
 }
 
 absl::Status WriteTo(const std::string& path, const std::string& text) {
@@ -107,9 +120,8 @@ ExitCode RunReport(const CommandContext& context, const ReportFlags& flags) {
   for (const std::string& note : report->notes) Say(StrCat("warning: ", note));
   if (const absl::Status status = WriteFiles(flags, *report); !status.ok())
     return Fail(ExitCode::kError, ToStd(status.message()));
-  const bool valid = report->main.made.estimate.invalid.empty();
   return Print(flags.json ? Json(*report) : Table(context, *report),
-               valid ? ExitCode::kOk : ExitCode::kInvalid);
+               InvalidOf(*report).empty() ? ExitCode::kOk : ExitCode::kInvalid);
 }
 
 }  // namespace
@@ -117,8 +129,10 @@ ExitCode RunReport(const CommandContext& context, const ReportFlags& flags) {
 void AddReport(CLI::App* root, CommandContext* context) {
   CLI::App* app = AddCommand(root, "report");
   const auto flags = std::make_shared<ReportFlags>();
-  app->add_option("FILE", flags->file,
-                  "a run, as `sbumpctl sweep --output` keeps it (.sbump); - for standard input")
+  app->add_option(
+         "FILE", flags->file,
+         "a run, as `sbumpctl sweep` and `rank` keep it with --output (.sbump); - for standard "
+         "input")
       ->type_name("FILE")
       ->required();
   app->add_option("--html", flags->html, "also write a page for a browser there: one file, offline")

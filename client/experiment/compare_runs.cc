@@ -1,6 +1,7 @@
 #include "client/experiment/compare_runs.h"
 
 #include <algorithm>
+#include <map>
 
 #include "client/text_table.h"
 #include "daemon/base/status.h"
@@ -16,27 +17,65 @@ using google::protobuf::util::MessageDifferencer;
 
 absl::Status Wrong(std::string why) { return absl::InvalidArgumentError(std::move(why)); }
 
-const RunEstimate& EstimateOf(const Report& report) { return report.main.made.estimate; }
+// A group that was tested, the last time where it was several times: not its confirmation.
+struct Tested {
+  const v1::GroupResult* result = nullptr;
+  const v1::TargetSelection* selection = nullptr;  // null: not in what was asked
+};
+
+class TestedGroups {
+ public:
+  explicit TestedGroups(const Report& report) {
+    for (const ReportedStage& stage : report.stages) {
+      if (!IsConfirmation(stage.recorded) && stage.made.result.invalid().empty()) Take(stage);
+    }
+  }
+
+  const std::vector<std::string>& names() const { return names_; }  // ranked, as they were tested
+  const Tested* Find(const std::string& name) const {
+    const auto found = tested_.find(name);
+    return found == tested_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  void Take(const ReportedStage& stage) {
+    std::map<std::string, const v1::TargetSelection*> selections;
+    for (const v1::TargetGroup& group : stage.recorded.experiment.groups())
+      selections[group.name()] = &group.selection();
+    for (const size_t i : stage.ranked) {
+      const v1::GroupResult& result = stage.made.result.results(static_cast<int>(i));
+      if (result.role() != v1::TESTED || result.blocks() == 0) continue;
+      const Tested tested = {.result = &result, .selection = selections[result.name()]};
+      if (tested_.insert_or_assign(result.name(), tested).second) names_.push_back(result.name());
+    }
+  }
+
+  std::map<std::string, Tested> tested_;
+  std::vector<std::string> names_;
+};
+
+const v1::Experiment& AskedOf(const Report& report) { return report.stages[0].recorded.experiment; }
+
+// Time per unit without delays, in the first experiment that says anything.
+double UnitNs(const Report& report) {
+  for (const ReportedStage& stage : report.stages) {
+    if (stage.made.estimate.noise.mean_ns > 0) return stage.made.estimate.noise.mean_ns;
+  }
+  return 0;
+}
 
 absl::Status CheckComparable(const Report& first, const Report& second) {
-  const v1::WorkMetric &a = first.file.experiment.metric(), &b = second.file.experiment.metric();
+  const v1::WorkMetric &a = AskedOf(first).metric(), &b = AskedOf(second).metric();
   if (MetricWords(a) != MetricWords(b) || a.sampled().quantile() != b.sampled().quantile())
     return Wrong(StrCat("the runs cannot be compared: a unit of work is ", MetricWords(a),
                         " in the first, and ", MetricWords(b),
                         " in the second; measure both by one metric"));
   for (const Report* report : {&first, &second}) {
-    if (EstimateOf(*report).invalid.empty()) continue;
+    if (InvalidOf(*report).empty()) continue;
     return Wrong(StrCat("the runs cannot be compared: the ", report == &first ? "first" : "second",
-                        " is invalid: ", EstimateOf(*report).invalid));
+                        " is invalid: ", InvalidOf(*report)));
   }
   return absl::OkStatus();
-}
-
-const v1::GroupResult* Find(const Report& report, const std::string& name) {
-  for (const v1::GroupResult& result : report.main.made.result.results()) {
-    if (result.name() == name && result.role() == v1::TESTED && result.blocks() > 0) return &result;
-  }
-  return nullptr;
 }
 
 Estimated EstimatedOf(const v1::GroupResult& result) {
@@ -73,18 +112,11 @@ void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double
   message.set_words(WordsOf(difference, margin));
 }
 
-// The targets of a group by this name, where it was asked for.
-const v1::TargetSelection* SelectionOf(const Report& report, const std::string& name) {
-  for (const v1::TargetGroup& group : report.file.experiment.groups()) {
-    if (group.name() == name) return &group.selection();
-  }
-  return nullptr;
-}
-
-void WarnOfTargets(const Report& first, const Report& second, v1::RunComparison& comparison) {
+void WarnOfTargets(const TestedGroups& first, const TestedGroups& second,
+                   v1::RunComparison& comparison) {
   for (const v1::GroupComparison& group : comparison.groups()) {
-    const v1::TargetSelection* a = SelectionOf(first, group.name());
-    const v1::TargetSelection* b = SelectionOf(second, group.name());
+    const v1::TargetSelection* a = first.Find(group.name())->selection;
+    const v1::TargetSelection* b = second.Find(group.name())->selection;
     if (a != nullptr && b != nullptr && !MessageDifferencer::Equals(*a, *b))
       comparison.add_warnings(StrCat(
           ShownName(group.name()), " has other patterns in the second run: it may be other code"));
@@ -103,33 +135,29 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
     comparison.add_warnings(StrCat("a unit takes ", DurationWords(a), " in the first run, and ",
                                    DurationWords(b),
                                    " in the second: criticalities are of another load or program"));
-  if (first.file.experiment.attach().mode() != second.file.experiment.attach().mode())
+  if (AskedOf(first).attach().mode() != AskedOf(second).attach().mode())
     comparison.add_warnings("delays spin in one run, and sleep in the other");
   for (const Report* report : {&first, &second}) {
-    if (report->main.made.result.partial())
+    if (report->ranking.partial())
       comparison.add_warnings(
           StrCat("the ", report == &first ? "first" : "second", " run ended early"));
   }
 }
 
-void AddGroups(const Report& first, const Report& second, double margin,
+void AddGroups(const TestedGroups& first, const TestedGroups& second, double margin,
                v1::RunComparison& comparison) {
-  for (const size_t i : first.main.ranked) {
-    const std::string& name = EstimateOf(first).groups[i].name;
-    const v1::GroupResult* a = Find(first, name);
-    if (a == nullptr) continue;
-    const v1::GroupResult* b = Find(second, name);
-    if (b == nullptr)
-      comparison.add_only_first(name);
+  for (const std::string& name : first.names()) {
+    if (const Tested* other = second.Find(name))
+      Compare(*first.Find(name)->result, *other->result, margin, *comparison.add_groups());
     else
-      Compare(*a, *b, margin, *comparison.add_groups());
+      comparison.add_only_first(name);
   }
-  for (const size_t i : second.main.ranked) {
-    const std::string& name = EstimateOf(second).groups[i].name;
-    if (Find(second, name) != nullptr && Find(first, name) == nullptr)
-      comparison.add_only_second(name);
+  for (const std::string& name : second.names()) {
+    if (first.Find(name) == nullptr) comparison.add_only_second(name);
   }
 }
+
+double MarginOf(const Report& report) { return report.stages[0].made.options.margin; }
 
 std::string FiguresOf(const v1::GroupResult& result) {
   std::string text = Fixed(result.criticality(), 2);
@@ -150,16 +178,16 @@ std::string DifferenceCell(const v1::GroupComparison& group) {
 
 absl::StatusOr<v1::RunComparison> CompareRuns(const Report& first, const Report& second) {
   SB_RETURN_IF_ERROR(CheckComparable(first, second));
-  const double margin = std::max(first.main.made.options.margin, second.main.made.options.margin);
+  const TestedGroups all_first(first), all_second(second);
   v1::RunComparison comparison;
-  comparison.set_first_unit_ns(EstimateOf(first).noise.mean_ns);
-  comparison.set_second_unit_ns(EstimateOf(second).noise.mean_ns);
-  AddGroups(first, second, margin, comparison);
+  comparison.set_first_unit_ns(UnitNs(first));
+  comparison.set_second_unit_ns(UnitNs(second));
+  AddGroups(all_first, all_second, std::max(MarginOf(first), MarginOf(second)), comparison);
   if (comparison.groups().empty())
     return Wrong(
         "the runs cannot be compared: no group of the first is one that the second "
         "measured; groups are the same where their names are (--group NAME=PATTERN)");
-  WarnOfTargets(first, second, comparison);
+  WarnOfTargets(all_first, all_second, comparison);
   WarnOfRuns(first, second, comparison);
   return comparison;
 }

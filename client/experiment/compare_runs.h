@@ -11,7 +11,8 @@
 
 namespace sbump {
 
-// Groups are the same where their names are. kInvalidArgument where nothing can be compared, with
+// Tested groups of all experiments of a run, those that are confirmed apart. Groups are the same
+// where their names are. kInvalidArgument where nothing can be compared, with
 // the reason: other metrics, no group that both have, a run that is invalid. What is doubtful is
 // said in `warnings`.
 absl::StatusOr<v1::RunComparison> CompareRuns(const Report& first, const Report& second);

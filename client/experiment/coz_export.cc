@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/samples.h"
@@ -60,21 +61,45 @@ double DurationNs(const Recording& recording) {
   return std::min(sum, 9e14);
 }
 
+// All groups of an experiment that `last` says to be its own.
+std::string ExperimentsOf(const ReportedStage& stage,
+                          const std::map<std::string, const ReportedStage*>& last,
+                          const std::string& point) {
+  std::string text;
+  for (size_t i = 0; i < stage.responses.size(); ++i) {
+    const std::string name = NameOf(stage.made.recording.groups[i].name);
+    if (!stage.responses[i].doses.empty() && last.at(name) == &stage)
+      text += ExperimentsOf(stage.responses[i], name, point);
+  }
+  return text;
+}
+
+// Which experiment was the last that delayed a group.
+std::map<std::string, const ReportedStage*> LastOf(const Report& report) {
+  std::map<std::string, const ReportedStage*> last;
+  for (const ReportedStage& stage : report.stages) {
+    for (size_t i = 0; i < stage.responses.size(); ++i) {
+      if (!stage.responses[i].doses.empty())
+        last[NameOf(stage.made.recording.groups[i].name)] = &stage;
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 std::string CozProfile(const Report& report) {
-  const ReportedPhase& phase = report.main;
-  const std::string point = NameOf(MetricWords(report.file.experiment.metric()));
+  const std::string point = NameOf(MetricWords(report.stages[0].recorded.experiment.metric()));
+  const auto last = LastOf(report);
   std::string experiments;
-  for (size_t i = 0; i < phase.responses.size(); ++i) {
-    const DoseResponse& response = phase.responses[i];
-    if (response.doses.empty()) continue;
-    experiments += ExperimentsOf(response, NameOf(phase.made.recording.groups[i].name), point);
+  double duration_ns = 0;
+  for (const ReportedStage& stage : report.stages) {
+    experiments += ExperimentsOf(stage, last, point);
+    duration_ns += DurationNs(stage.made.recording);
   }
   if (experiments.empty()) return "";
-  const std::string time = StrCat(report.file.header.unix_ns());
-  return StrCat("startup\ttime=", time, "\n", experiments,
-                "runtime\ttime=", Fixed(DurationNs(phase.made.recording), 0), "\n");
+  return StrCat("startup\ttime=", report.header.unix_ns(), "\n", experiments,
+                "runtime\ttime=", Fixed(duration_ns, 0), "\n");
 }
 
 }  // namespace sbump

@@ -13,7 +13,9 @@ namespace sbump {
 // was measured; slowing and speeding up being no mirror images, the gain is an upper bound. Coz's
 // "line speedup" is a share of a line's own time; here it is the share of a unit's time.
 //
-// Windows that do not count are left out. Empty where no dose was tried.
+// Of a group that several experiments delayed, as controls are, the last of them is told: the
+// viewer would pool them, and their levels differ. Windows that do not count are left out. Empty
+// where no dose was tried.
 std::string CozProfile(const Report& report);
 
 }  // namespace sbump

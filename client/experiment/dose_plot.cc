@@ -123,10 +123,10 @@ constexpr std::string_view kLegend =
 
 }  // namespace
 
-std::string DoseHtml(const ReportedPhase& phase, size_t group_index) {
-  const DoseResponse& response = phase.responses[group_index];
+std::string DoseHtml(const ReportedStage& stage, size_t group_index) {
+  const DoseResponse& response = stage.responses[group_index];
   if (response.doses.empty()) return "";
-  const GroupEstimate& group = phase.made.estimate.groups[group_index];
+  const GroupEstimate& group = stage.made.estimate.groups[group_index];
   const Frame frame = {.x = XScaleOf(response), .y = YScaleOf(response)};
   const TimeUnit x_unit = TimeUnitFor(frame.x.high()), y_unit = TimeUnitFor(frame.y.high());
   const std::string marks =

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "client/experiment/html_text.h"
 #include "client/experiment/report_plots.h"
 #include "client/experiment/svg_plot.h"
@@ -13,76 +15,81 @@ struct VerdictLook {
   std::string_view css, sign, words;
 };
 
-VerdictLook LookOf(Verdict verdict) {
+VerdictLook LookOf(v1::Verdict verdict) {
   switch (verdict) {
-    case Verdict::kMatters:
+    case v1::MATTERS:
       return {"matters", "\u25cf", "MATTERS"};
-    case Verdict::kDoesNotMatter:
+    case v1::DOES_NOT_MATTER:
       return {"not", "\u25cb", "does not matter"};
-    case Verdict::kUndecided:
+    case v1::UNDECIDED:
       return {"undecided", "?", "undecided"};
-    case Verdict::kInvalid:
-      break;
+    default:
+      return {"invalid", "\u2715", "INVALID"};
   }
-  return {"invalid", "\u2715", "INVALID"};
 }
 
-std::string RoleWords(GroupRole role) {
+std::string RoleWords(v1::GroupRole role) {
   switch (role) {
-    case GroupRole::kPositiveControl:
+    case v1::POSITIVE_CONTROL:
       return "control: expected to matter";
-    case GroupRole::kNegativeControl:
+    case v1::NEGATIVE_CONTROL:
       return "control: expected not to matter";
     default:
       return "";
   }
 }
 
-Scale ScaleOf(const ReportedPhase& phase) {
+std::optional<Interval> IntervalOf(const v1::GroupResult& group) {
+  if (!group.has_ci_low() || !group.has_ci_high()) return std::nullopt;
+  return Interval{.low = group.ci_low(), .high = group.ci_high()};
+}
+
+Scale ScaleOf(const std::vector<RankedGroup>& groups) {
   Range range;
   range.Add(0);
   range.Add(1);
-  for (const GroupEstimate& group : phase.made.estimate.groups) {
-    if (group.blocks_used == 0) continue;
-    range.Add(group.criticality);
-    range.Add(group.interval ? group.interval->low : group.criticality);
-    range.Add(group.interval ? group.interval->high : group.criticality);
+  for (const RankedGroup& group : groups) {
+    if (group.result->blocks() == 0) continue;
+    const double middle = group.result->criticality();
+    const Interval interval = IntervalOf(*group.result).value_or(Interval{middle, middle});
+    for (const double value : {middle, interval.low, interval.high}) range.Add(value);
   }
   return range.ToScale(0.05);
 }
 
-std::string BarOf(const GroupEstimate& group, const Scale& scale, double margin) {
+std::string BarOf(const v1::GroupResult& group, const Scale& scale, double margin) {
   const Frame frame = {.x = scale, .y = Scale(0, 1), .height_px = kRowPx};
   const double low = scale.At(-margin), high = scale.At(margin);
   std::string marks =
       StrCat("<rect class=\"margin\"", PercentAttribute("x", low),
              PercentAttribute("width", high - low), " y=\"0\" height=\"", Number(kRowPx), "\"/>\n");
   marks += LineSvg(frame, 0, 0, 0, 1, "zero") + LineSvg(frame, 1, 0, 1, 1, "one");
-  if (group.interval)
-    marks += LineSvg(frame, group.interval->low, 0.5, group.interval->high, 0.5, "interval wide");
-  marks += MarkSvg({.x = scale.At(group.criticality), .y_px = kRowPx / 2, .size_px = 5});
+  if (const auto interval = IntervalOf(group))
+    marks += LineSvg(frame, interval->low, 0.5, interval->high, 0.5, "interval wide");
+  marks += MarkSvg({.x = scale.At(group.criticality()), .y_px = kRowPx / 2, .size_px = 5});
   return StrCat("<svg class=\"area\" height=\"", Number(kRowPx), "\">", marks, "</svg>\n");
 }
 
-std::string Figures(const GroupEstimate& group) {
-  if (!group.interval)
-    return StrCat(Fixed(group.criticality, 2), " (too few blocks for an interval)");
-  return StrCat(Fixed(group.criticality, 2), " ", Words(*group.interval));
+std::string Figures(const v1::GroupResult& group) {
+  const auto interval = IntervalOf(group);
+  if (!interval) return StrCat(Fixed(group.criticality(), 2), " (too few blocks for an interval)");
+  return StrCat(Fixed(group.criticality(), 2), " ", Words(*interval));
 }
 
-std::string RowOf(const GroupEstimate& group, const Scale& scale, double margin) {
+std::string RowOf(const RankedGroup& ranked, const Scale& scale, double margin) {
+  const v1::GroupResult& group = *ranked.result;
   std::string name =
-      group.rank == 0 ? "" : Element("span", " class=\"faint\"", StrCat(group.rank, "."));
-  name += Element("strong", "", Escaped(ShownName(group.name)));
-  if (const std::string role = RoleWords(group.role); !role.empty())
+      ranked.rank == 0 ? "" : Element("span", " class=\"faint\"", StrCat(ranked.rank, "."));
+  name += Element("strong", "", Escaped(ShownName(group.name())));
+  if (const std::string role = RoleWords(group.role()); !role.empty())
     name += Element("span", " class=\"faint\"", role);
-  const std::string says = StrCat(ShownName(group.name), ": criticality ", Figures(group), ", ",
-                                  LookOf(group.verdict).words);
+  const std::string says = StrCat(ShownName(group.name()), ": criticality ", Figures(group), ", ",
+                                  LookOf(group.verdict()).words);
   const std::string bar =
       Element("div", StrCat(" class=\"bar\" role=\"img\"", Attribute("aria-label", says)),
               BarOf(group, scale, margin));
-  if (group.role == GroupRole::kTested) name += VerdictHtml(group.verdict);
-  return Element("div", " class=\"who\"", name) + bar +
+  if (group.role() == v1::TESTED) name += VerdictHtml(group.verdict());
+  return Element("div", ranked.is_part ? " class=\"who part\"" : " class=\"who\"", name) + bar +
          Element("div", " class=\"figures\"", Escaped(Figures(group)));
 }
 
@@ -98,27 +105,36 @@ std::string AxisOf(const Scale& scale) {
 
 }  // namespace
 
-std::string VerdictHtml(Verdict verdict) {
+std::string VerdictHtml(v1::Verdict verdict) {
   const VerdictLook look = LookOf(verdict);
   return Element("span", StrCat(" class=\"verdict ", look.css, "\""),
                  StrCat("<span aria-hidden=\"true\">", look.sign, "</span> ", look.words));
 }
 
-std::string RankedHtml(const ReportedPhase& phase) {
-  const Scale scale = ScaleOf(phase);
+std::string RankedHtml(const std::vector<RankedGroup>& groups, double margin) {
+  const Scale scale = ScaleOf(groups);
   std::string rows;
-  for (const size_t i : phase.ranked) {
-    const GroupEstimate& group = phase.made.estimate.groups[i];
-    if (group.blocks_used > 0) rows += RowOf(group, scale, phase.made.options.margin);
+  for (const RankedGroup& group : groups) {
+    if (group.result->blocks() > 0) rows += RowOf(group, scale, margin);
   }
-  if (rows.empty()) return "";
-  return Element("div", " class=\"ranked\"", rows + AxisOf(scale)) +
-         Paragraph(
-             StrCat("Groups of one rank cannot be told apart. Dots: estimates of criticality; "
-                    "bars: 95 % intervals. Shaded: what does not matter (within ",
-                    Fixed(phase.made.options.margin, 2),
-                    " of 0). Lines: at 0, hidden, and at 1, on the critical path."),
-             " class=\"faint\"");
+  return rows.empty() ? "" : Element("div", " class=\"ranked\"", rows + AxisOf(scale));
+}
+
+std::string RankedHtml(const ReportedStage& stage) {
+  std::vector<RankedGroup> groups;
+  for (const size_t i : stage.ranked)
+    groups.push_back({.result = &stage.made.result.results(static_cast<int>(i)),
+                      .rank = stage.made.estimate.groups[i].rank});
+  return RankedHtml(groups, stage.made.options.margin);
+}
+
+std::string RankedLegend(std::string_view apart, double margin) {
+  return Paragraph(
+      StrCat(apart,
+             " Dots: estimates of criticality; bars: 95 % intervals. Shaded: what "
+             "does not matter (within ",
+             Fixed(margin, 2), " of 0). Lines: at 0, hidden, and at 1, on the critical path."),
+      " class=\"faint\"");
 }
 
 }  // namespace sbump

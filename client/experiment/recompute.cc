@@ -6,17 +6,17 @@
 
 namespace sbump {
 
-Recomputed Recompute(const v1::Experiment& experiment, const RunPhase& phase) {
+Recomputed Recompute(const RunStage& stage) {
   std::vector<const v1::RecordedWindow*> windows;
-  windows.reserve(phase.windows.size());
-  for (const v1::RecordedWindow& window : phase.windows) windows.push_back(&window);
+  windows.reserve(stage.windows.size());
+  for (const v1::RecordedWindow& window : stage.windows) windows.push_back(&window);
   Recomputed made;
-  made.recording = RecordingOf(phase.plan, windows);
-  if (experiment.margin() != 0) made.options.margin = experiment.margin();
-  made.options.seed = phase.plan.seed();
+  made.recording = RecordingOf(*stage.plan, windows);
+  if (stage.experiment.margin() != 0) made.options.margin = stage.experiment.margin();
+  made.options.seed = stage.plan->seed();
   made.estimate = Estimate(made.recording, made.options);
-  made.result = ToProto(made.estimate, phase.told ? phase.told->partial() : true);
-  made.result.set_phase(phase.plan.phase() == v1::CONFIRMATION ? v1::CONFIRMATION : v1::MAIN);
+  made.result = ToProto(made.estimate, stage.told ? stage.told->partial() : true);
+  made.result.set_phase(IsConfirmation(stage) ? v1::CONFIRMATION : v1::MAIN);
   return made;
 }
 

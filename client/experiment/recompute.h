@@ -1,5 +1,5 @@
-// What a run says, computed again from its windows: by the daemon's own functions, with the seed
-// and margin that it had, so that the answer is the same to the last digit.
+// What an experiment says, computed again from its windows: by the daemon's own functions, with the
+// seed and margin that it had, so that the answer is the same to the last digit.
 #pragma once
 
 #include "client/experiment/run_file.h"
@@ -16,7 +16,7 @@ struct Recomputed {
   v1::ExperimentResult result;  // `estimate`, as the daemon tells it
 };
 
-// `phase` is of MAIN or CONFIRMATION, as its plan says. A phase without an answer is a partial one.
-Recomputed Recompute(const v1::Experiment& experiment, const RunPhase& phase);
+// Of a stage that has a plan. One without an answer is a partial one.
+Recomputed Recompute(const RunStage& stage);
 
 }  // namespace sbump

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <tuple>
 
+#include "client/experiment/ranking.h"
 #include "client/printable.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
@@ -27,14 +29,15 @@ std::vector<size_t> Ranked(const RunEstimate& estimate) {
   return order;
 }
 
-ReportedPhase MakePhase(const v1::Experiment& experiment, const RunPhase& phase) {
-  ReportedPhase made = {.made = Recompute(experiment, phase)};
-  const RunEstimate& estimate = made.made.estimate;
+ReportedStage MakeStage(size_t number, RunStage recorded) {
+  ReportedStage stage = {.number = number, .recorded = std::move(recorded)};
+  stage.made = Recompute(stage.recorded);
+  const RunEstimate& estimate = stage.made.estimate;
   for (size_t i = 0; i < estimate.groups.size(); ++i)
-    made.responses.push_back(
-        DoseResponseOf(made.made.recording, i, estimate.groups[i].criticality));
-  made.ranked = Ranked(estimate);
-  return made;
+    stage.responses.push_back(
+        DoseResponseOf(stage.made.recording, i, estimate.groups[i].criticality));
+  stage.ranked = Ranked(estimate);
+  return stage;
 }
 
 bool IsSame(const v1::ExperimentResult& told, const v1::ExperimentResult& made) {
@@ -47,20 +50,46 @@ bool IsSame(const v1::ExperimentResult& told, const v1::ExperimentResult& made) 
   return true;
 }
 
-void NoteDifference(const RunFile& file, Report& report) {
-  if (!file.main->told || IsSame(*file.main->told, report.main.made.result)) return;
-  report.notes.push_back(StrCat("the daemon's answer was another one: its version, of then (",
-                                ShownName(file.header.version()),
-                                "), computes otherwise than this one (", kVersion,
-                                "), or the file was changed"));
+std::string Number(const Report& report, const ReportedStage& stage) {
+  return report.is_ranking ? StrCat("experiment ", stage.number, ": ") : "";
+}
+
+void NoteDifferences(Report& report) {
+  for (const ReportedStage& stage : report.stages) {
+    if (!stage.recorded.told || IsSame(*stage.recorded.told, stage.made.result)) continue;
+    report.notes.push_back(
+        StrCat(Number(report, stage), "the daemon's answer was another one: its version, of then (",
+               ShownName(report.header.version()), "), computes otherwise than this one (",
+               kVersion, "), or the file was changed"));
+  }
+}
+
+void NoteOtherMetrics(Report& report) {
+  const std::string metric = MetricWords(report.stages[0].recorded.experiment.metric());
+  for (const ReportedStage& stage : report.stages) {
+    const std::string other = MetricWords(stage.recorded.experiment.metric());
+    if (other != metric)
+      report.notes.push_back(StrCat(Number(report, stage), "its unit of work is another one (",
+                                    other, "): its numbers are not to be held against others"));
+  }
+}
+
+v1::Ranking RankingOfAll(const Report& report, size_t experiments) {
+  std::vector<MadeExperiment> made;
+  bool complete = report.stages.size() == experiments;
+  for (const ReportedStage& stage : report.stages) {
+    made.push_back({.asked = &stage.recorded.experiment, .result = &stage.made.result});
+    complete &= stage.recorded.told.has_value();
+  }
+  return RankingOf(made, complete);
 }
 
 // "the first 40.0 us per unit are not felt (31.0 us to 44.0 us)"; empty where none was found.
-std::string SlackWords(const GroupEstimate& group) {
-  if (!group.slack || !group.slack->claimed) return "";
-  return StrCat("the first ", DurationWords(group.slack->slack_ns), " per unit are not felt (",
-                DurationWords(group.slack->interval.low), " to ",
-                DurationWords(group.slack->interval.high), ")");
+std::string SlackWords(const v1::GroupResult& group) {
+  if (!group.has_slack_ns()) return "";
+  return StrCat("the first ", DurationWords(group.slack_ns()), " per unit are not felt (",
+                DurationWords(group.slack_low_ns()), " to ", DurationWords(group.slack_high_ns()),
+                ")");
 }
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -68,28 +97,39 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 }  // namespace
 
 absl::StatusOr<Report> MakeReport(RunFile file) {
-  if (!file.main)
+  const size_t experiments = file.stages.size();
+  Report report = {.header = std::move(file.header), .is_ranking = experiments > 1};
+  for (size_t i = 0; i < experiments; ++i) {
+    if (file.stages[i].plan) report.stages.push_back(MakeStage(i + 1, std::move(file.stages[i])));
+  }
+  if (report.stages.empty())
     return absl::FailedPreconditionError(
         "nothing to report: the file ends before a plan, so nothing was slowed or measured");
-  Report report = {.main = MakePhase(file.experiment, *file.main)};
-  if (file.confirmation) report.confirmation = MakePhase(file.experiment, *file.confirmation);
-  report.notes = file.gaps;
-  NoteDifference(file, report);
-  report.file = std::move(file);
+  report.ranking = RankingOfAll(report, experiments);
+  report.notes = std::move(file.gaps);
+  NoteDifferences(report);
+  NoteOtherMetrics(report);
   return report;
 }
 
-std::string ProcessWords(const RunFile& file) {
-  const int count = file.session.processes_size();
-  if (count == 0) {
-    const int32_t pid = file.experiment.attach().pid();
+const std::string& InvalidOf(const Report& report) {
+  return report.is_ranking ? report.ranking.invalid() : report.stages[0].made.result.invalid();
+}
+
+std::string ProcessWords(const Report& report) {
+  const auto told = std::ranges::find_if(report.stages, [](const ReportedStage& stage) {
+    return stage.recorded.session.processes_size() > 0;
+  });
+  if (told == report.stages.end()) {
+    const int32_t pid = report.stages[0].recorded.experiment.attach().pid();
     return pid == 0 ? "processes that were selected" : StrCat("pid ", pid);
   }
-  const v1::Process& process = file.session.processes(0).process();
+  const v1::SessionUpdate& session = told->recorded.session;
+  const v1::Process& process = session.processes(0).process();
   const std::string exe = ShownName(std::string(BaseName(process.exe())));
   std::string words =
       exe.empty() ? StrCat("pid ", process.pid()) : StrCat(exe, " (pid ", process.pid(), ")");
-  if (count > 1) words += StrCat(" and ", count - 1, " more");
+  if (session.processes_size() > 1) words += StrCat(" and ", session.processes_size() - 1, " more");
   return words;
 }
 
@@ -107,23 +147,49 @@ std::string MetricWords(const v1::WorkMetric& metric) {
   return "?";
 }
 
-std::string MeaningWords(const GroupEstimate& group) {
-  if (group.blocks_used == 0) return "Nothing was measured about it.";
+std::string StageWords(const ReportedStage& stage) {
+  constexpr size_t kMostNames = 5;
+  std::vector<std::string> groups, wholes;
+  std::set<std::string> seen = {""};
+  for (const v1::TargetGroup& group : stage.recorded.experiment.groups()) {
+    groups.push_back(group.name());
+    if (seen.insert(group.part_of()).second) wholes.push_back(group.part_of());
+  }
+  const std::string number = StrCat("experiment ", stage.number, ": ");
+  if (IsConfirmation(stage.recorded))
+    return StrCat(number, "confirmation of ", NamesWords(groups, kMostNames),
+                  ", alone and with a fresh seed");
+  if (!wholes.empty()) return StrCat(number, "parts of ", NamesWords(wholes, kMostNames));
+  return StrCat(number, NamesWords(groups, kMostNames));
+}
+
+std::string MeaningWords(const v1::GroupResult& group) {
+  if (group.blocks() == 0) return "Nothing was measured about it.";
+  const bool has_interval = group.has_ci_low() && group.has_ci_high();
   std::string words = StrCat("Each second that is injected into it costs ",
-                             Fixed(group.criticality, 2), " s of the work's time");
-  if (group.interval)
-    words += StrCat(" (", Fixed(group.interval->low, 2), " to ", Fixed(group.interval->high, 2),
+                             Fixed(group.criticality(), 2), " s of the work's time");
+  if (has_interval)
+    words += StrCat(" (", Fixed(group.ci_low(), 2), " to ", Fixed(group.ci_high(), 2),
                     ", 95 % interval)");
   words += ".";
-  if (group.role != GroupRole::kTested) return words;
+  if (group.role() != v1::TESTED) return words;
   words += StrCat(" Making each call faster by D makes a unit faster by at most ",
-                  Fixed(group.gain_at_most_per_ns, 2), " D");
-  if (group.interval)
-    words += StrCat(" (", Fixed(std::max(0.0, group.interval->high) * group.hits_per_unit, 2),
+                  Fixed(group.most_gain_per_ns(), 2), " D");
+  if (has_interval)
+    words += StrCat(" (", Fixed(std::max(0.0, group.ci_high()) * group.hits_per_unit(), 2),
                     " D by the interval's upper end)");
   words += ".";
   if (const std::string slack = SlackWords(group); !slack.empty())
     words += StrCat(" It has slack: ", slack, ".");
+  return words;
+}
+
+std::string NamesWords(const std::vector<std::string>& names, size_t most) {
+  std::string words;
+  const size_t shown = names.size() <= most + 1 ? names.size() : most;
+  for (size_t i = 0; i < shown; ++i)
+    words += StrCat(i == 0 ? "" : (i + 1 == names.size() ? " and " : ", "), ShownName(names[i]));
+  if (shown < names.size()) words += StrCat(" and ", names.size() - shown, " more");
   return words;
 }
 

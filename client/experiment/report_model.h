@@ -9,10 +9,14 @@
 #include "client/experiment/dose_response.h"
 #include "client/experiment/recompute.h"
 #include "client/experiment/run_file.h"
+#include "proto/sbump/v1/run_file.pb.h"
 
 namespace sbump {
 
-struct ReportedPhase {
+// An experiment that came as far as its plan.
+struct ReportedStage {
+  size_t number = 1;  // in the file, from 1
+  RunStage recorded;
   Recomputed made;
   std::vector<DoseResponse> responses;  // of each group
   // Groups, the one that matters most first: by estimates that are drawn to their mean, so that a
@@ -21,24 +25,33 @@ struct ReportedPhase {
 };
 
 struct Report {
-  RunFile file;
-  ReportedPhase main;
-  std::optional<ReportedPhase> confirmation;
+  v1::RunFileHeader header;
+  std::vector<ReportedStage> stages;  // at least one, in the order of the file
+  // Of several experiments: what `ranking` says is the answer. Else it is that of the only stage.
+  bool is_ranking = false;
+  v1::Ranking ranking;  // of all stages
   // About the file rather than the run: what is missing, what the daemon told otherwise.
   std::vector<std::string> notes;
 };
 
-// kFailedPrecondition where there is nothing to report: it ends before a plan.
+// kFailedPrecondition where there is nothing to report: no experiment came as far as a plan.
 absl::StatusOr<Report> MakeReport(RunFile file);
+
+// Why nothing can be concluded; empty: it can.
+const std::string& InvalidOf(const Report& report);
 
 // ---- Words ----
 
 // "the process": "python3.11 (pid 21452)", and how many more.
-std::string ProcessWords(const RunFile& file);
+std::string ProcessWords(const Report& report);
 // "calls:*/service.py:step".
 std::string MetricWords(const v1::WorkMetric& metric);
+// Which experiment it is: "experiment 2: parts of app.engine".
+std::string StageWords(const ReportedStage& stage);
 // What a group's answer means, in a sentence or two: "Each second injected ...".
-std::string MeaningWords(const GroupEstimate& group);
+std::string MeaningWords(const v1::GroupResult& group);
+// "a, b and 7 more": about so many names, as they are in the file.
+std::string NamesWords(const std::vector<std::string>& names, size_t most);
 // Whether effects of groups that were also delayed together add up, a line for each pair.
 std::vector<std::string> AdditivityLines(const RunEstimate& estimate);
 // What holds of every such report: "at most", and why.

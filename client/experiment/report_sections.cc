@@ -1,5 +1,7 @@
 #include "client/experiment/report_sections.h"
 
+#include <algorithm>
+
 #include "client/experiment/html_text.h"
 #include "client/experiment/report_plots.h"
 #include "client/human_units.h"
@@ -9,47 +11,41 @@
 namespace sbump {
 namespace {
 
-std::string Card(std::string_view css, const std::string& inner) {
-  return Element("div", StrCat(" class=\"card", css, "\""), inner);
-}
-
 std::string Items(const std::vector<std::string>& texts) {
   std::string items;
   for (const std::string& text : texts) items += Element("li", "", Escaped(text));
   return items.empty() ? "" : Element("ul", "", items);
 }
 
-std::string AnswerOf(const GroupEstimate& group) {
-  std::string text = Element("strong", "", Escaped(ShownName(group.name)));
-  text += VerdictHtml(group.verdict) + Escaped(MeaningWords(group));
-  return Element("li", "", text);
-}
-
+// What is wrong with all of it.
 std::string Alarms(const Report& report) {
   std::string alarms;
-  const RunEstimate& estimate = report.main.made.estimate;
-  if (!estimate.invalid.empty())
+  if (!InvalidOf(report).empty())
     alarms += Card(" alarm", Element("h3", "", "Nothing can be concluded from this run") +
-                                 Paragraph(estimate.invalid));
-  if (report.file.main->told && report.main.made.result.partial())
-    alarms +=
-        Card(" notice", Paragraph("It ended early: what follows is of the windows until then."));
+                                 Paragraph(InvalidOf(report)));
+  const bool cut = !report.stages.back().recorded.told;
+  if (report.ranking.partial() && !cut)
+    alarms += Card(" notice",
+                   Paragraph(report.is_ranking
+                                 ? "It ended early: not all was tested that was to be."
+                                 : "It ended early: what follows is of the windows until then."));
   for (const std::string& note : report.notes) alarms += Card(" notice", Paragraph(note));
   return alarms;
 }
 
-std::string GroupCard(const ReportedPhase& phase, size_t index) {
-  const GroupEstimate& group = phase.made.estimate.groups[index];
-  std::string card =
-      Element("h3", "", StrCat(Escaped(ShownName(group.name)), " ", VerdictHtml(group.verdict)));
-  card += Paragraph(group.why) + Paragraph(MeaningWords(group));
-  const bool tested = group.role == GroupRole::kTested;
-  const double p = tested ? group.adjusted_p : group.p;
-  card += Paragraph(StrCat("Calls per unit: ", Fixed(group.hits_per_unit, 2), ". Blocks: ",
-                           group.blocks_used, ". p ", p < 0.001 ? "< 0.001" : "= " + Fixed(p, 3),
+std::string GroupCard(const ReportedStage& stage, size_t index) {
+  const v1::GroupResult& group = stage.made.result.results(static_cast<int>(index));
+  std::string card = Element(
+      "h3", "", StrCat(Escaped(ShownName(group.name())), " ", VerdictHtml(group.verdict())));
+  card += Paragraph(group.why()) + Paragraph(MeaningWords(group));
+  const bool tested = group.role() == v1::TESTED;
+  const double p = tested ? group.p_adjusted() : group.p();
+  card += Paragraph(StrCat("Calls per unit: ", Fixed(group.hits_per_unit(), 2), ". Blocks: ",
+                           group.blocks(), ". p ", p < 0.001 ? "< 0.001" : "= " + Fixed(p, 3),
                            tested ? ", adjusted for the number of groups." : "."),
                     " class=\"faint\"");
-  return Card("", card + DoseHtml(phase, index) + Items(group.warnings));
+  return Card("", card + DoseHtml(stage, index) +
+                      Items({group.warnings().begin(), group.warnings().end()}));
 }
 
 std::string AdditivityOf(const RunEstimate& estimate) {
@@ -73,47 +69,44 @@ std::string IntrusionOf(const RunEstimate& estimate) {
 
 }  // namespace
 
-std::string HeadSection(const Report& report) {
-  const RunFile& file = report.file;
-  std::string head =
-      Element("h1", "", StrCat("What decides the pace of ", Escaped(ProcessWords(file))));
-  std::string about = StrCat("A unit of work: ", MetricWords(file.experiment.metric()), ".");
-  if (file.header.unix_ns() != 0)
-    about += StrCat(" Measured ", HumanTime(file.header.unix_ns()), " by sbump ",
-                    ShownName(file.header.version()), ".");
-  head += Paragraph(about, " class=\"faint\"");
-  head += Alarms(report);
-  std::string answers;
-  for (const size_t i : report.main.ranked) {
-    const GroupEstimate& group = report.main.made.estimate.groups[i];
-    if (group.role == GroupRole::kTested) answers += AnswerOf(group);
-  }
-  if (!answers.empty()) head += Element("ul", " class=\"answers\"", answers);
-  return Element("header", "", head);
+std::string Titled(std::string_view heading, std::string_view title, const std::string& inner) {
+  return inner.empty() ? "" : Element(heading, "", Escaped(title)) + inner;
 }
 
-std::string GroupsSection(const ReportedPhase& phase) {
+std::string Card(std::string_view css, const std::string& inner) {
+  return Element("div", StrCat(" class=\"card", css, "\""), inner);
+}
+
+std::string HeadSection(const Report& report) {
+  std::string head =
+      Element("h1", "", StrCat("What decides the pace of ", Escaped(ProcessWords(report))));
+  std::string about =
+      StrCat("A unit of work: ", MetricWords(report.stages[0].recorded.experiment.metric()), ".");
+  if (report.header.unix_ns() != 0)
+    about += StrCat(" Measured ", HumanTime(report.header.unix_ns()), " by sbump ",
+                    ShownName(report.header.version()), ".");
+  head += Paragraph(about, " class=\"faint\"");
+  return Element("header", "", head + Alarms(report) + AnswersOf(report));
+}
+
+std::string GroupsSection(const ReportedStage& stage, size_t most_cards) {
   std::string cards;
-  for (const size_t i : phase.ranked) cards += GroupCard(phase, i);
+  const size_t drawn = std::min(most_cards, stage.ranked.size());
+  for (size_t i = 0; i < drawn; ++i) cards += GroupCard(stage, stage.ranked[i]);
+  if (drawn < stage.ranked.size())
+    cards += Paragraph(StrCat("The first ", drawn, " of ", stage.ranked.size(),
+                              " groups: sbumpctl report FILE.sbump tells of the others."));
   return cards;
 }
 
-std::string ConfirmationSection(const Report& report) {
-  if (!report.confirmation) return "";
-  const ReportedPhase& phase = *report.confirmation;
-  return Element("h2", "", "Confirmation") +
-         Paragraph(
-             "The best finding once more, alone and with a fresh seed: this is the number to "
-             "quote, as it was not chosen for being large.") +
-         RankedHtml(phase) + GroupsSection(phase);
+std::string WorthSection(const ReportedStage& stage) {
+  const RunEstimate& estimate = stage.made.estimate;
+  return AdditivityOf(estimate) + IntrusionOf(estimate) +
+         Titled("h3", "Warnings", Items(estimate.warnings));
 }
 
-std::string WorthSection(const Report& report) {
-  const RunEstimate& estimate = report.main.made.estimate;
-  std::string warnings = Items(estimate.warnings);
-  if (!warnings.empty()) warnings = Element("h3", "", "Warnings") + warnings;
-  return Element("h2", "", "What this is worth") + AdditivityOf(estimate) + IntrusionOf(estimate) +
-         warnings + Element("h3", "", "What the numbers cannot tell") + Items(CaveatWords());
+std::string CaveatsSection() {
+  return Titled("h3", "What the numbers cannot tell", Items(CaveatWords()));
 }
 
 }  // namespace sbump

@@ -16,7 +16,7 @@ body { margin: 0 auto; padding: 1.2rem; max-width: 66rem; background: var(--page
   color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; }
 h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 0 0 .4rem; }
+h3 { font-size: 1.05rem; margin: 0 0 .4rem; } main > h3 { margin-top: 1.4rem; }
 p { margin: .4rem 0; }
 h1, h2, h3, p, td, li, strong, code { overflow-wrap: anywhere; }
 .faint { color: var(--faint); font-size: .88rem; }
@@ -34,7 +34,7 @@ ul.answers li { margin: .5rem 0; }
 .ranked { display: grid; grid-template-columns: minmax(9rem, 16rem) 1fr max-content;
   column-gap: 1rem; row-gap: .35rem; align-items: center; }
 .who { display: flex; flex-wrap: wrap; gap: .1rem .6rem; align-items: baseline; }
-.who strong { max-height: 4.6em; overflow: hidden; }
+.who strong { max-height: 4.6em; overflow: hidden; } .who.part { padding-left: 1.1rem; }
 .figures { font-variant-numeric: tabular-nums; font-size: .92rem; }
 svg { overflow: visible; display: block; }
 svg text { fill: var(--faint); font-size: 12px; font-variant-numeric: tabular-nums; }

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <set>
 
 #include "client/experiment/experiment_view.h"
 #include "client/experiment/html_text.h"
+#include "client/experiment/report_plots.h"
 #include "client/experiment/report_sections.h"
 #include "client/experiment/run_header.h"
 #include "client/human_units.h"
@@ -12,8 +14,7 @@
 namespace sbump {
 namespace {
 
-constexpr size_t kMostRows = 2000;
-constexpr int kMostProcesses = 64;
+constexpr size_t kMostProcesses = 64;
 
 std::string Fact(std::string_view what, const std::string& is) {
   if (is.empty()) return "";
@@ -83,14 +84,46 @@ std::string ProcessOf(const v1::ProcessStats& stats) {
   return text;
 }
 
-std::string Reproduce(const RunFile& file) {
-  const std::string line = ShellLine(file.header);
+// How the session of an experiment ended; `which` is said where there are several.
+std::string EndOf(const ReportedStage& stage, const std::string& which) {
+  if (!stage.recorded.end) return "";
+  const v1::SessionEnd& end = *stage.recorded.end;
+  std::string rows = Fact(StrCat("ended", which), ShownName(end.reason()));
+  if (!end.has_detach_proof()) return rows;
+  const bool clean = end.detach_proof().verified() && end.detach_proof().links_left() == 0;
+  return rows + Fact(StrCat("left behind", which), clean ? "nothing, which was verified"
+                                                         : ShownName(end.detach_proof().detail()));
+}
+
+std::string EndsOf(const Report& report) {
+  std::string rows;
+  for (const ReportedStage& stage : report.stages)
+    rows += EndOf(stage, report.is_ranking ? StrCat(" (experiment ", stage.number, ")") : "");
+  return rows;
+}
+
+std::string ProcessesOf(const Report& report) {
+  std::string rows;
+  std::set<std::string> told;
+  for (const ReportedStage& stage : report.stages) {
+    for (const v1::ProcessStats& stats : stage.recorded.session.processes()) {
+      if (told.size() == kMostProcesses) return rows;
+      const std::string process = ProcessOf(stats);
+      if (told.insert(process).second) rows += Fact("process", process);
+    }
+  }
+  return rows;
+}
+
+std::string Reproduce(const Report& report) {
+  const std::string line = ShellLine(report.header);
   std::string html = Element("h2", "", "How to do it again");
   if (line.empty()) return html + Paragraph("The command is not in the file.");
   html += Element("pre", "", Element("code", "", Escaped(line)));
-  if (file.experiment.seed() == 0)
+  const RunStage& first = report.stages[0].recorded;
+  if (!report.is_ranking && first.experiment.seed() == 0)
     html +=
-        Paragraph(StrCat("With --seed ", file.main->plan.seed(),
+        Paragraph(StrCat("With --seed ", first.plan->seed(),
                          " doses come in the same order. The pilot, and so the plan, is of what "
                          "the program does then."));
   return html + Paragraph(
@@ -99,18 +132,34 @@ std::string Reproduce(const RunFile& file) {
                     " class=\"faint\"");
 }
 
+std::string WindowsTable(const ReportedStage& stage, size_t most_rows) {
+  const Recording& recording = stage.made.recording;
+  std::string rows = Head({"block", "arm", "begins after", "units", "time per unit",
+                           "injected per unit", "does not count"});
+  const uint64_t first_ns = recording.windows.empty() ? 0 : recording.windows[0].begin_ns;
+  size_t shown = 0;
+  for (const Window& window : recording.windows) {
+    if (++shown > most_rows) break;
+    rows += WindowRow(recording, window, first_ns);
+  }
+  std::string html =
+      StrCat("<summary>All ", recording.windows.size(), " windows in numbers</summary>\n");
+  if (shown > most_rows) html += Paragraph(StrCat("The first ", most_rows, " of them:"));
+  return Element("details", "", html + Table(rows));
+}
+
 }  // namespace
 
-std::string PlanSection(const Report& report) {
-  const v1::ExperimentPlan& plan = report.file.main->plan;
-  const uint64_t asked_ns = report.file.experiment.budget_ns();
+std::string PlanSection(const ReportedStage& stage) {
+  const v1::ExperimentPlan& plan = *stage.recorded.plan;
+  const uint64_t asked_ns = stage.recorded.experiment.budget_ns();
   std::string rows =
       Fact("blocks", StrCat(plan.blocks(), ", of ", plan.arms_size(), " arms in random order"));
   rows += Fact("window", HumanNs(plan.window_ns()));
   rows += Fact("washout", StrCat(HumanNs(plan.washout_ns()), " left out after each change"));
   rows += Fact("planned to take", HumanNs(plan.duration_ns()));
   rows += Fact("budget", asked_ns == 0 ? "" : HumanNs(asked_ns));
-  rows += Fact("margin", StrCat("criticalities within ", Fixed(report.main.made.options.margin, 3),
+  rows += Fact("margin", StrCat("criticalities within ", Fixed(stage.made.options.margin, 3),
                                 " of 0 do not matter"));
   rows += Fact("expected slowdown", StrCat(Percent(plan.mean_slowdown()), " on average, ",
                                            Percent(plan.peak_slowdown()), " at most"));
@@ -120,47 +169,23 @@ std::string PlanSection(const Report& report) {
                       Percent(plan.variation()), " from window to window (lag-1 ",
                       Fixed(plan.lag1(), 2), "); it settled within ", HumanNs(plan.settle_ns())));
   for (const std::string& warning : plan.warnings()) rows += Fact("warning", warning);
-  return Element("h2", "", "Plan") + Facts(rows) + GroupsOf(plan);
+  return Facts(rows) + GroupsOf(plan);
 }
 
-std::string WindowsTable(const ReportedPhase& phase) {
-  const Recording& recording = phase.made.recording;
-  std::string rows = Head({"block", "arm", "begins after", "units", "time per unit",
-                           "injected per unit", "does not count"});
-  const uint64_t first_ns = recording.windows.empty() ? 0 : recording.windows[0].begin_ns;
-  size_t shown = 0;
-  for (const Window& window : recording.windows) {
-    if (++shown > kMostRows) break;
-    rows += WindowRow(recording, window, first_ns);
-  }
-  std::string html =
-      StrCat("<summary>All ", recording.windows.size(), " windows in numbers</summary>\n");
-  if (shown > kMostRows) html += Paragraph(StrCat("The first ", kMostRows, " of them:"));
-  return Element("details", "", html + Table(rows));
+std::string WindowsSection(const ReportedStage& stage, size_t most_rows) {
+  return WindowsHtml(stage) + WindowsTable(stage, most_rows);
 }
 
 std::string EnvironmentSection(const Report& report) {
-  const v1::RunFileHeader& header = report.file.header;
+  const v1::RunFileHeader& header = report.header;
   std::string rows =
       Fact("sbumpctl", StrCat(ShownName(header.version()), ", on ", ShownName(header.host())));
   rows += Fact("kernel", ShownName(header.kernel()));
   rows += Fact("processor", header.processors() == 0
                                 ? ShownName(header.cpu())
                                 : StrCat(header.processors(), " x ", ShownName(header.cpu())));
-  for (const v1::ProcessStats& stats : report.file.session.processes()) {
-    if (&stats - &report.file.session.processes(0) >= kMostProcesses) break;
-    rows += Fact("process", ProcessOf(stats));
-  }
-  if (report.file.end) {
-    const v1::SessionEnd& end = *report.file.end;
-    rows += Fact("ended", ShownName(end.reason()));
-    if (end.has_detach_proof())
-      rows +=
-          Fact("left behind", end.detach_proof().verified() && end.detach_proof().links_left() == 0
-                                  ? "nothing, which was verified"
-                                  : ShownName(end.detach_proof().detail()));
-  }
-  return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report.file);
+  rows += ProcessesOf(report) + EndsOf(report);
+  return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report);
 }
 
 }  // namespace sbump

@@ -39,9 +39,10 @@ class Parser {
     if (line.size() > kMostRunLineBytes) return TakeLong(line);
     ++lines_;
     if (lines_ == 1) return TakeHeader(line);
-    if (lines_ == 2) return TakeBegin(line);
+    if (lines_ == 2) return TakeFirstBegin(line);
     v1::RunReply reply;
     SB_RETURN_IF_ERROR(ParseJson(line, reply));
+    if (reply.what_case() == v1::RunReply::WHAT_NOT_SET) return TakeRequest(line);
     return TakeReply(std::move(reply));
   }
   size_t lines() const { return lines_; }
@@ -69,13 +70,24 @@ class Parser {
                         Printable(file_->header.version().substr(0, 40)), ")"));
   }
 
-  absl::Status TakeBegin(std::string_view line) {
+  absl::Status TakeFirstBegin(std::string_view line) {
+    SB_RETURN_IF_ERROR(TakeRequest(line));
+    return file_->stages.empty() ? Wrong("the second line is not what was asked (`begin`)")
+                                 : absl::OkStatus();
+  }
+
+  // A line that is no reply: a further experiment, or what a newer version knows.
+  absl::Status TakeRequest(std::string_view line) {
     v1::RunRequest request;
     SB_RETURN_IF_ERROR(ParseJson(line, request));
-    if (!request.has_begin()) return Wrong("the second line is not what was asked (`begin`)");
-    file_->experiment = std::move(*request.mutable_begin());
+    if (!request.has_begin()) return absl::OkStatus();
+    if (file_->stages.size() == kMostRunStages)
+      return absl::ResourceExhaustedError(StrCat("more than ", kMostRunStages, " experiments"));
+    file_->stages.push_back({.experiment = std::move(*request.mutable_begin())});
     return absl::OkStatus();
   }
+
+  RunStage& stage() { return file_->stages.back(); }
 
   absl::Status TakeReply(v1::RunReply reply) {
     switch (reply.what_case()) {
@@ -93,24 +105,19 @@ class Parser {
   }
 
   absl::Status TakeSession(v1::SessionUpdate update) {
-    if (update.has_end()) file_->end = update.end();
+    if (update.has_end()) stage().end = update.end();
     update.clear_targets();
     update.clear_patterns();
-    if (update.processes_size() > 0) file_->session = std::move(update);
+    if (update.processes_size() > 0) stage().session = std::move(update);
     return absl::OkStatus();
   }
 
-  std::optional<RunPhase>& Of(v1::ExperimentPhase phase) {
-    return phase == v1::CONFIRMATION ? file_->confirmation : file_->main;
-  }
-
   absl::Status TakePlan(v1::ExperimentPlan plan) {
-    std::optional<RunPhase>& phase = Of(plan.phase());
-    if (phase) return Wrong("a second plan: a file holds one run");
+    if (stage().plan) return Wrong("a second plan of one experiment");
     if (static_cast<size_t>(plan.groups_size()) > kMostGroups)
       return absl::ResourceExhaustedError(
           StrCat(plan.groups_size(), " groups, of at most ", kMostGroups));
-    phase.emplace().plan = std::move(plan);
+    stage().plan = std::move(plan);
     return absl::OkStatus();
   }
 
@@ -120,19 +127,17 @@ class Parser {
       return absl::ResourceExhaustedError(StrCat("more than ", kMostRunWindows, " windows, or ",
                                                  kMostRunFigures, " figures of groups in them"));
     if (window.phase() == v1::PILOT || window.phase() == v1::PREFLIGHT) {
-      file_->pilot.push_back(std::move(window));
+      stage().pilot.push_back(std::move(window));
       return absl::OkStatus();
     }
-    std::optional<RunPhase>& phase = Of(window.phase());
-    if (!phase) return Wrong("a window before the plan that it belongs to");
-    phase->windows.push_back(std::move(window));
+    if (!stage().plan) return Wrong("a window before the plan that it belongs to");
+    stage().windows.push_back(std::move(window));
     return absl::OkStatus();
   }
 
   absl::Status TakeResult(v1::ExperimentResult result) {
-    std::optional<RunPhase>& phase = Of(result.phase());
-    if (!phase) return Wrong("a result before the plan that it belongs to");
-    phase->told = std::move(result);
+    if (!stage().plan) return Wrong("a result before the plan that it belongs to");
+    stage().told = std::move(result);
     return absl::OkStatus();
   }
 
@@ -142,11 +147,20 @@ class Parser {
   size_t figures_ = 0;
 };
 
+// Of one experiment; empty: nothing is missing.
+std::string MissingOf(const RunStage& stage) {
+  if (!stage.plan) return "ends before the plan: nothing was slowed";
+  if (!stage.told) return "ends before the answer: what is said is of the windows until then";
+  return "";
+}
+
 void NoteWhatIsMissing(RunFile& file) {
-  if (!file.main)
-    file.gaps.push_back("it ends before the plan: nothing was slowed");
-  else if (!file.main->told)
-    file.gaps.push_back("it ends before the answer: what is said is of the windows until then");
+  for (size_t i = 0; i < file.stages.size(); ++i) {
+    const std::string missing = MissingOf(file.stages[i]);
+    if (missing.empty()) continue;
+    const std::string which = file.stages.size() == 1 ? "it" : StrCat("experiment ", i + 1);
+    file.gaps.push_back(StrCat(which, " ", missing));
+  }
 }
 
 }  // namespace
@@ -194,5 +208,7 @@ absl::StatusOr<RunFileWriter> RunFileWriter::Create(const std::string& path,
 }
 
 void RunFileWriter::Write(const v1::RunReply& reply) { file_.Write(JsonLine(reply)); }
+
+void RunFileWriter::Write(const v1::RunRequest& begin) { file_.Write(JsonLine(begin)); }
 
 }  // namespace sbump

@@ -1,5 +1,6 @@
-// A run in a file (.sbump): a header, what was asked, and all that was answered, a line of JSON
-// each. docs/sbump-file.md is the format. Whatever is said about the run is computed again from it.
+// A run in a file (.sbump): a header, then of each experiment what was asked and all that was
+// answered, a line of JSON each. docs/sbump-file.md is the format. Whatever is said about the run
+// is computed again from it.
 //
 // A file may come from anybody: its size, lines, windows and numbers are bounded.
 #pragma once
@@ -22,35 +23,41 @@ namespace sbump {
 inline constexpr uint32_t kRunFileVersion = 1;
 inline constexpr size_t kMostRunFileBytes = size_t{256} << 20;
 inline constexpr size_t kMostRunLineBytes = size_t{4} << 20;
+// Experiments; and windows in all of them.
+inline constexpr size_t kMostRunStages = 64;
 inline constexpr size_t kMostRunWindows = 200'000;
 // Of groups, in all windows together.
 inline constexpr size_t kMostRunFigures = 8'000'000;
 
-// What is known of one phase that has a plan: MAIN or CONFIRMATION.
-struct RunPhase {
-  v1::ExperimentPlan plan;
-  std::vector<v1::RecordedWindow> windows;   // in the order of the file
-  std::optional<v1::ExperimentResult> told;  // as the daemon answered; none where it was cut off
-};
-
-struct RunFile {
-  v1::RunFileHeader header;
+// One experiment: from its `begin` to the next one's.
+struct RunStage {
   v1::Experiment experiment;
   std::vector<v1::RecordedWindow> pilot;
-  std::optional<RunPhase> main;
-  std::optional<RunPhase> confirmation;
+  std::optional<v1::ExperimentPlan> plan;    // none where it ended before
+  std::vector<v1::RecordedWindow> windows;   // of the plan, in the order of the file
+  std::optional<v1::ExperimentResult> told;  // as the daemon answered; none where it was cut off
   // The latest that tells of processes, as far as they are told in one piece; and how the session
   // ended.
   v1::SessionUpdate session;
   std::optional<v1::SessionEnd> end;
+};
+
+// The best finding once more, alone.
+inline bool IsConfirmation(const RunStage& stage) {
+  return stage.experiment.phase() == v1::CONFIRMATION;
+}
+
+struct RunFile {
+  v1::RunFileHeader header;
+  std::vector<RunStage> stages;  // at least one
   // What of the file could not be read, and is missing above; empty: nothing.
   std::vector<std::string> gaps;
 };
 
 // `name` is for messages. kInvalidArgument, "FILE:LINE: why": no .sbump file, one of another major
-// version, a line that is none of the format, a number that is not finite, more than one plan of a
-// phase, a window before its plan. kResourceExhausted: beyond the bounds. A last line that is not
-// whole, as a crash or a full disk leaves it, is left out and said in `gaps`.
+// version, a line that is none of the format, a number that is not finite, more than one plan of an
+// experiment, a window before its plan. kResourceExhausted: beyond the bounds. A last line that is
+// not whole, as a crash or a full disk leaves it, is left out and said in `gaps`.
 absl::StatusOr<RunFile> ParseRunFile(const std::string& name, std::string_view text);
 
 // As above; "-" is standard input. Also errors of reading.
@@ -63,7 +70,10 @@ class RunFileWriter {
   static absl::StatusOr<RunFileWriter> Create(const std::string& path,
                                               const v1::RunFileHeader& header,
                                               const v1::RunRequest& begin);
+  // Of the experiment that was begun last.
   void Write(const v1::RunReply& reply);
+  // A further experiment's `begin`.
+  void Write(const v1::RunRequest& begin);
   bool failed() const { return file_.failed(); }
   // "run.sbump: No space left on device".
   std::string Trouble() const { return file_.Trouble(); }

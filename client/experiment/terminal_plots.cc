@@ -116,10 +116,10 @@ bool LocaleHasUtf8(const Environment& environment) {
   return false;
 }
 
-std::vector<std::string> CriticalityPlot(const ReportedPhase& phase, const PlotStyle& style) {
+std::vector<std::string> CriticalityPlot(const ReportedStage& stage, const PlotStyle& style) {
   std::vector<Row> rows;
-  for (const size_t i : phase.ranked) {
-    const GroupEstimate& group = phase.made.estimate.groups[i];
+  for (const size_t i : stage.ranked) {
+    const GroupEstimate& group = stage.made.estimate.groups[i];
     if (group.blocks_used == 0) continue;
     rows.push_back({.label = ShownName(group.name),
                     .figures = Fixed(group.criticality, 2),
@@ -135,9 +135,9 @@ std::vector<std::string> CriticalityPlot(const ReportedPhase& phase, const PlotS
   return lines;
 }
 
-std::vector<std::string> DosePlot(const ReportedPhase& phase, size_t group,
+std::vector<std::string> DosePlot(const ReportedStage& stage, size_t group,
                                   const PlotStyle& style) {
-  const DoseResponse& response = phase.responses[group];
+  const DoseResponse& response = stage.responses[group];
   if (response.doses.empty() || response.sham_ns <= 0) return {};
   std::vector<Row> rows;
   for (const DoseMean& dose : response.doses) {
@@ -152,7 +152,7 @@ std::vector<std::string> DosePlot(const ReportedPhase& phase, size_t group,
   std::vector<std::string> lines = Drawn(rows, "%", style);
   if (!lines.empty())
     lines.insert(lines.begin(),
-                 ClipTo(StrCat(ShownName(phase.made.estimate.groups[group].name),
+                 ClipTo(StrCat(ShownName(stage.made.estimate.groups[group].name),
                                ": injected per unit, and how much longer a unit takes (without: ",
                                DurationWords(response.sham_ns), ")"),
                         style.width, Clip::kTail));

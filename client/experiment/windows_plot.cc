@@ -119,8 +119,8 @@ std::string LegendOf(const Recording& recording) {
 
 }  // namespace
 
-std::string WindowsHtml(const ReportedPhase& phase) {
-  const Recording& recording = phase.made.recording;
+std::string WindowsHtml(const ReportedStage& stage) {
+  const Recording& recording = stage.made.recording;
   const std::vector<const Window*> windows = DrawnOf(recording);
   std::vector<double> y_ns;
   for (const Window* window : windows) {

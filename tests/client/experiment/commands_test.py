@@ -1,6 +1,6 @@
 """`sbumpctl report` and `compare` as users type them; no daemon is asked.
 
-    commands_test.py SBUMPCTL RUN.sbump
+    commands_test.py SBUMPCTL RUN.sbump RANKED_RUN.sbump
 """
 import json
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-SBUMPCTL, RUN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+SBUMPCTL, RUN, RANKED = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 
 
 class CommandsTest(unittest.TestCase):
@@ -26,10 +26,10 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, done)
         return done
 
-    def changed(self, name, change):
+    def changed(self, name, change, run=RUN):
         """The run with `change` made to each of its lines."""
         path = self.scratch / name
-        lines = (change(json.loads(line)) for line in RUN.read_text().splitlines())
+        lines = (change(json.loads(line)) for line in run.read_text().splitlines())
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         return path
 
@@ -45,6 +45,38 @@ class CommandsTest(unittest.TestCase):
         [line] = self.ctl("report", RUN, "--format", "json").stdout.splitlines()
         told = [json.loads(kept)["result"] for kept in RUN.read_text().splitlines() if kept.startswith('{"result"')]
         self.assertEqual([json.loads(line)], told)
+
+    def test_of_several_experiments_the_ranking_comes_first(self):
+        said = self.ctl("report", RANKED).stdout
+        order = [said.index(part) for part in (
+            "GROUP ", "app.engine: MATTERS", "its parts: app.engine.decode, app.engine.trace", "the number to quote",
+            "experiment 1: app.engine and app.log\n", "experiment 2: parts of app.engine\n",
+            "experiment 3: confirmation of app.engine.decode, alone and with a fresh seed\n")]
+        self.assertEqual(order, sorted(order))
+        self.assertEqual(said.count("the metric's own function: injected per unit"), 3)
+
+    def test_of_several_experiments_json_is_each_answer_and_the_ranking(self):
+        *results, ranking = map(json.loads, self.ctl("report", RANKED, "--format", "json").stdout.splitlines())
+        self.assertEqual([result["results"][0]["name"] for result in results],
+                         ["app.engine", "app.engine.decode", "app.engine.decode"])
+        self.assertEqual([result["phase"] for result in results], ["MAIN", "MAIN", "CONFIRMATION"])
+        self.assertEqual([group["name"] for group in ranking["results"]], ["app.engine.decode", "app.log", "app.engine.trace"])
+        self.assertEqual(ranking["opened"][0]["group"]["name"], "app.engine")
+        self.assertEqual(ranking["confirmed"], results[2]["results"][0])
+
+    def test_what_is_cut_off_of_several_experiments_is_said(self):
+        text = RANKED.read_text()
+        said = self.ctl("report", "-", text=text[:len(text) * 3 // 5])
+        self.assertIn("experiment 2 ends before the answer", said.stderr)
+        self.assertIn("it ended early", said.stdout)
+
+    def test_several_experiments_that_are_all_invalid_are_an_invalid_run(self):
+        def misplace(line):
+            if line.get("window", {}).get("phase") == "MAIN":
+                line["window"]["arm"] = 50
+            return line
+        said = self.ctl("report", self.changed("invalid-ranked.sbump", misplace, RANKED), code=16)
+        self.assertIn("INVALID", said.stdout)
 
     def test_other_forms_are_written_beside_it(self):
         page, profile = self.scratch / "run.html", self.scratch / "run.coz"
@@ -93,6 +125,11 @@ class CommandsTest(unittest.TestCase):
         critical = json.loads(line)["groups"][0]
         self.assertEqual(critical["name"], "critical")
         self.assertLess(critical["difference_high"], 0)
+
+    def test_groups_of_several_experiments_are_compared(self):
+        said = self.ctl("compare", RANKED, RANKED).stdout
+        for name in ("app.engine", "app.log", "app.engine.decode", "app.engine.trace"):
+            self.assertIn(name + ": no difference was found", said)
 
     def test_what_cannot_be_compared_is_refused(self):
         def measure_otherwise(line):

@@ -16,10 +16,10 @@ using ::testing::Not;
 // The real run, with so much of each delay of `group` given back: as if it mattered less.
 RunFile Relieved(int group, double share) {
   RunFile file = RealRun();
-  for (v1::RecordedWindow& window : file.main->windows)
+  for (v1::RecordedWindow& window : file.stages[0].windows)
     window.set_work_ns(window.work_ns() -
                        share * static_cast<double>(window.groups(group).injected_ns()));
-  file.main->told.reset();
+  file.stages[0].told.reset();
   file.gaps.clear();
   return file;
 }
@@ -63,7 +63,7 @@ TEST(CompareRuns, WhatMattersLessIsFound) {
 
 TEST(CompareRuns, OtherMetricsAreRefusedByName) {
   RunFile other = RealRun();
-  other.experiment.mutable_metric()->mutable_calls()->set_pattern("*:other");
+  other.stages[0].experiment.mutable_metric()->mutable_calls()->set_pattern("*:other");
   const std::string error = ErrorOf(RealRun(), std::move(other));
   EXPECT_THAT(error, HasSubstr("calls:*/service.py:step in the first"));
   EXPECT_THAT(error, HasSubstr("calls:*:other in the second"));
@@ -71,17 +71,17 @@ TEST(CompareRuns, OtherMetricsAreRefusedByName) {
 
 TEST(CompareRuns, InvalidRunsAndOtherGroupsAreRefused) {
   RunFile broken = RealRun();
-  broken.main->windows[0].set_arm(77);
+  broken.stages[0].windows[0].set_arm(77);
   EXPECT_THAT(ErrorOf(RealRun(), std::move(broken)), HasSubstr("the second is invalid"));
   RunFile renamed = RealRun();
-  renamed.main->plan.mutable_groups(0)->set_name("x");
-  renamed.main->plan.mutable_groups(1)->set_name("y");
+  renamed.stages[0].plan->mutable_groups(0)->set_name("x");
+  renamed.stages[0].plan->mutable_groups(1)->set_name("y");
   EXPECT_THAT(ErrorOf(RealRun(), std::move(renamed)), HasSubstr("no group of the first"));
 }
 
 TEST(CompareRuns, GroupsOfOneRunAreNamed) {
   RunFile renamed = RealRun();
-  renamed.main->plan.mutable_groups(1)->set_name("y");
+  renamed.stages[0].plan->mutable_groups(1)->set_name("y");
   const v1::RunComparison comparison = Compared(RealRun(), std::move(renamed));
   EXPECT_THAT(comparison.only_first(), ElementsAre("hidden"));
   EXPECT_THAT(comparison.only_second(), ElementsAre("y"));
@@ -89,13 +89,52 @@ TEST(CompareRuns, GroupsOfOneRunAreNamed) {
 
 TEST(CompareRuns, WarnsOfAnotherPaceAndOfOtherPatterns) {
   RunFile other = RealRun();
-  for (v1::RecordedWindow& window : other.main->windows) window.set_work_ns(2 * window.work_ns());
-  other.experiment.mutable_groups(0)->mutable_selection()->mutable_patterns(0)->set_pattern("*:x");
-  other.main->told.reset();
+  for (v1::RecordedWindow& window : other.stages[0].windows)
+    window.set_work_ns(2 * window.work_ns());
+  other.stages[0]
+      .experiment.mutable_groups(0)
+      ->mutable_selection()
+      ->mutable_patterns(0)
+      ->set_pattern("*:x");
+  other.stages[0].told.reset();
   const v1::RunComparison comparison = Compared(RealRun(), std::move(other));
   EXPECT_THAT(comparison.warnings(),
               ElementsAre(HasSubstr("other patterns"), HasSubstr("a unit takes"),
                           HasSubstr("the second run ended early")));
+}
+
+TEST(CompareRuns, GroupsOfAllExperimentsAreComparedButNoConfirmation) {
+  RunFile second = RankedRun();
+  for (v1::RecordedWindow& window : second.stages[2].windows)  // the confirmation
+    window.set_work_ns(window.work_ns() -
+                       0.5 * static_cast<double>(window.groups(0).injected_ns()));
+  second.stages[2].told.reset();
+  second.stages[1].plan->mutable_groups(1)->set_name("app.engine.new");
+  const v1::RunComparison comparison = Compared(RankedRun(), std::move(second));
+  std::vector<std::string> names;
+  for (const v1::GroupComparison& group : comparison.groups()) {
+    names.push_back(group.name());
+    EXPECT_EQ(group.difference(), 0) << group.name();
+  }
+  EXPECT_THAT(names, ElementsAre("app.engine", "app.log", "app.engine.decode"));
+  EXPECT_THAT(comparison.only_first(), ElementsAre("app.engine.trace"));
+  EXPECT_THAT(comparison.only_second(), ElementsAre("app.engine.new"));
+  EXPECT_THAT(comparison.warnings(), ElementsAre("the second run ended early"));
+}
+
+TEST(CompareRuns, AnExperimentThatSaysNothingIsNotCompared) {
+  RunFile second = RankedRun();
+  second.stages[1].windows[0].set_arm(77);
+  EXPECT_THAT(Compared(RankedRun(), std::move(second)).only_first(),
+              ElementsAre("app.engine.decode", "app.engine.trace"));
+}
+
+TEST(CompareRuns, OneExperimentIsComparedWithSeveral) {
+  RunFile one = RankedRun();
+  one.stages.resize(1);
+  const v1::RunComparison comparison = Compared(std::move(one), RankedRun());
+  EXPECT_EQ(comparison.groups_size(), 2);
+  EXPECT_THAT(comparison.only_second(), ElementsAre("app.engine.decode", "app.engine.trace"));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(CozExport, TheViewerSeesTheSlopeThatWasMeasured) {
   const Curves curves = Viewed(profile);
   ASSERT_EQ(curves.size(), 3u);
   for (size_t i = 0; i < 2; ++i) {
-    const GroupEstimate& group = report.main.made.estimate.groups[i];
+    const GroupEstimate& group = report.stages[0].made.estimate.groups[i];
     const auto& curve = curves.at("/" + group.name);
     ASSERT_EQ(curve.count(0), 1u);
     EXPECT_GE(curve.size(), 10u) << "the viewer shows curves of ten points and more, unless told";
@@ -82,15 +82,23 @@ TEST(CozExport, TheViewerSeesTheSlopeThatWasMeasured) {
 
 TEST(CozExport, NamesNeitherEndFieldsNorLines) {
   RunFile file = RealRun();
-  file.main->plan.mutable_groups(0)->set_name("a\tb\nc\tspeedup=9");
+  file.stages[0].plan->mutable_groups(0)->set_name("a\tb\nc\tspeedup=9");
   const std::string profile = CozProfile(*MakeReport(std::move(file)));
   EXPECT_THAT(profile, HasSubstr("selected=/a\\tb\\nc\\tspeedup=9\t"));
   EXPECT_THAT(profile, Not(HasSubstr("\tspeedup=9")));
 }
 
+TEST(CozExport, GroupsOfAllExperimentsAreThereOnce) {
+  const Curves curves = Viewed(CozProfile(*MakeReport(RankedRun())));
+  const Curves of_one = Viewed(CozProfile(*MakeReport(RealRun())));
+  EXPECT_EQ(curves.size(), 5u);  // two, two of their parts, and the control
+  for (const char* name : {"/app.engine", "/app.engine.decode"})
+    EXPECT_EQ(curves.at(name).size(), of_one.at("/critical").size()) << name;
+}
+
 TEST(CozExport, WithoutDosesThereIsNoProfile) {
   RunFile file = RealRun();
-  file.main->windows.clear();
+  file.stages[0].windows.clear();
   EXPECT_EQ(CozProfile(*MakeReport(std::move(file))), "");
 }
 

@@ -1,6 +1,7 @@
-"""Writes a run whose names and texts would like to be markup, with seven groups, stalls and flawed windows:
+"""Writes a run whose names and texts would like to be markup, with seven groups, stalls and flawed windows: of one experiment,
+or of several.
 
-    hostile_run.py OUT.sbump
+    hostile_run.py OUT.sbump [EXPERIMENTS]
 """
 import json
 import random
@@ -20,12 +21,16 @@ def arms():
     return made + [{"kind": "BARE"}]
 
 
-def heads():
-    yield {"sbump": 1, "version": "<b>9</b>", "unix_ns": "1795738165600000000", "host": "h<i>",
-           "kernel": "Linux </style><script>", "cpu": "x" * 300, "processors": 4,
-           "command": ["sbumpctl", "sweep", "--target", "a'b\n</code><script>alert(2)</script>", "http://evil.example/x"]}
-    yield {"begin": {"metric": {"sampled": {"text": "prom:http://127.0.0.1:8000/metrics#x{a=\"b\"}"}}, "margin": 0.1}}
-    yield {"plan": {"groups": [{"name": name, "role": "TESTED", "hits_per_unit": 1} for name in NAMES], "arms": arms(),
+def header():
+    return {"sbump": 1, "version": "<b>9</b>", "unix_ns": "1795738165600000000", "host": "h<i>",
+            "kernel": "Linux </style><script>", "cpu": "x" * 300, "processors": 4,
+            "command": ["sbumpctl", "sweep", "--target", "a'b\n</code><script>alert(2)</script>", "http://evil.example/x"]}
+
+
+def heads(names, part_of):
+    yield {"begin": {"metric": {"sampled": {"text": "prom:http://127.0.0.1:8000/metrics#x{a=\"b\"}"}}, "margin": 0.1,
+                     "groups": [{"name": name, "part_of": part_of} for name in names]}}
+    yield {"plan": {"groups": [{"name": name, "role": "TESTED", "hits_per_unit": 1} for name in names], "arms": arms(),
                     "blocks": 40, "window_ns": "1000000000", "washout_ns": "100000000", "seed": "5", "unit_ns": 40000,
                     "variation": 0.02, "warnings": ["a <warning>"]}}
 
@@ -53,11 +58,17 @@ def windows():
             begin_ns += 11 * 10**8
 
 
-def write(path):
+def experiment(number):
+    """The first one's groups, or parts of the first of the one before."""
+    names, wholes = ([name + " of it" * i for name in NAMES] for i in (number, max(0, number - 1)))
+    return [*heads(names, wholes[0] if number > 0 else ""), *windows()]
+
+
+def write(path, experiments=1):
     with open(path, "w", encoding="utf-8") as file:
-        for line in (*heads(), *windows()):
+        for line in (header(), *(line for number in range(experiments) for line in experiment(number))):
             file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    write(sys.argv[1], *map(int, sys.argv[2:]))

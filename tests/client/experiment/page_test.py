@@ -1,6 +1,7 @@
-"""The HTML report, of a real run and of one whose names would like to be markup: well-formed, alone, and as a browser shows it.
+"""The HTML report, of a real run and of one whose names would like to be markup, each of one experiment and of several:
+well-formed, alone, and as a browser shows it.
 
-    page_test.py RENDER_REPORT RUN.sbump HOSTILE_RUN.py
+    page_test.py RENDER_REPORT RUN.sbump RANKED_RUN.sbump HOSTILE_RUN.py
 """
 import os
 import pathlib
@@ -13,7 +14,7 @@ import unittest
 import xml.etree.ElementTree
 import zlib
 
-RENDER, REAL_RUN, HOSTILE_RUN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+RENDER, REAL_RUN, RANKED_RUN, HOSTILE_RUN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 BROWSERS = ("chromium-headless-shell", "chromium", "chrome-headless-shell")
 WIDE, NARROW = (1100, 900), (390, 900)
 LIGHT, DARK = (), ("--blink-settings=preferredColorScheme=0",)
@@ -26,9 +27,8 @@ class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-        hostile = cls.scratch / "hostile.sbump"
-        subprocess.run([sys.executable, HOSTILE_RUN, hostile], check=True)
-        cls.pages = [cls.rendered(REAL_RUN, "real.html"), cls.rendered(hostile, "hostile.html")]
+        cls.hostile_pages = [cls.hostile(1), cls.hostile(3)]
+        cls.pages = [cls.rendered(REAL_RUN, "real.html"), cls.rendered(RANKED_RUN, "ranked.html"), *cls.hostile_pages]
 
     @classmethod
     def tearDownClass(cls):
@@ -38,6 +38,12 @@ class PageTest(unittest.TestCase):
     def rendered(cls, run, name):
         subprocess.run([RENDER, run, cls.scratch / name], check=True)
         return cls.scratch / name
+
+    @classmethod
+    def hostile(cls, experiments):
+        run = cls.scratch / f"hostile-{experiments}.sbump"
+        subprocess.run([sys.executable, HOSTILE_RUN, run, str(experiments)], check=True)
+        return cls.rendered(run, run.stem + ".html")
 
     def browser(self, page, size, *options):
         found = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -70,11 +76,12 @@ class PageTest(unittest.TestCase):
             self.assertIsNone(re.search(r"url\(|@import|http", styles))
 
     def test_hostile_names_are_text(self):
-        root = xml.etree.ElementTree.parse(self.pages[1]).getroot()
-        text = "".join(root.itertext())
-        for name in ("<script>alert(1)</script>", "<img src=http://evil.example/x.png>", "a\"b'c & d\\n\\u202e evil \\x1b[31m"):
-            self.assertIn(name, text)
-        self.assertNotIn("\u202e", text)
+        for page in self.hostile_pages:
+            text = "".join(xml.etree.ElementTree.parse(page).getroot().itertext())
+            for name in ("<script>alert(1)</script>", "<img src=http://evil.example/x.png>",
+                         "a\"b'c & d\\n\\u202e evil \\x1b[31m"):
+                self.assertIn(name, text)
+            self.assertNotIn("\u202e", text)
 
     def test_pictures_have_words(self):
         for page in self.pages:

@@ -13,21 +13,21 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Recompute, ARealRunSaysWhatTheDaemonTold) {
-  const RunFile file = RealRun();
-  const Recomputed made = Recompute(file.experiment, *file.main);
+  const RunStage stage = RealRun().stages[0];
+  const Recomputed made = Recompute(stage);
   std::string differences;
   google::protobuf::util::MessageDifferencer compare;
   compare.ReportDifferencesToString(&differences);
-  EXPECT_TRUE(compare.Compare(*file.main->told, made.result)) << differences;
+  EXPECT_TRUE(compare.Compare(*stage.told, made.result)) << differences;
 }
 
 // As if the first 300 us that are injected into a unit of a group were not felt, and each unit took
 // as long as the plan says.
-RunFile WithSlack(int group) {
-  RunFile file = RealRun();
-  for (v1::RecordedWindow& window : file.main->windows) {
+RunStage WithSlack(int group) {
+  RunStage stage = RealRun().stages[0];
+  for (v1::RecordedWindow& window : stage.windows) {
     const double noise = 0.001 * ((window.block() * 7 + window.arm() * 13) % 11);
-    double y_ns = file.main->plan.unit_ns() * (1 + noise);
+    double y_ns = stage.plan->unit_ns() * (1 + noise);
     for (int i = 0; i < window.groups_size(); ++i) {
       const double x_ns =
           static_cast<double>(window.groups(i).injected_ns()) / window.units_in_all();
@@ -35,12 +35,12 @@ RunFile WithSlack(int group) {
     }
     window.set_work_ns(y_ns * window.units());
   }
-  return file;
+  return stage;
 }
 
 TEST(Recompute, SlackIsToldWithItsInterval) {
-  const RunFile file = WithSlack(1);
-  const Recomputed made = Recompute(file.experiment, *file.main);
+  const RunStage stage = WithSlack(1);
+  const Recomputed made = Recompute(stage);
   EXPECT_FALSE(made.result.results(0).has_slack_ns());
   const v1::GroupResult& hidden = made.result.results(1);
   ASSERT_TRUE(hidden.has_slack_ns());
@@ -49,43 +49,50 @@ TEST(Recompute, SlackIsToldWithItsInterval) {
 }
 
 TEST(Recompute, TheCostOfProbesHasAnIntervalWhereThereAreEnoughBareWindows) {
-  RunFile file = RealRun();
-  EXPECT_FALSE(Recompute(file.experiment, *file.main).result.has_intrusion_low());
+  RunStage stage = RealRun().stages[0];
+  EXPECT_FALSE(Recompute(stage).result.has_intrusion_low());
   // Each block's smallest dose of the hidden function, as if it had been a window without probes.
-  file.main->plan.mutable_arms(4)->set_kind(v1::BARE);
-  file.main->plan.mutable_arms(4)->clear_delay_ns();
-  const v1::ExperimentResult result = Recompute(file.experiment, *file.main).result;
+  stage.plan->mutable_arms(4)->set_kind(v1::BARE);
+  stage.plan->mutable_arms(4)->clear_delay_ns();
+  const v1::ExperimentResult result = Recompute(stage).result;
   ASSERT_TRUE(result.has_intrusion_low());
   EXPECT_LE(result.intrusion_low(), result.intrusion());
   EXPECT_GE(result.intrusion_high(), result.intrusion());
 }
 
+TEST(Recompute, AConfirmationIsToldAsOne) {
+  RunStage stage = RealRun().stages[0];
+  EXPECT_EQ(Recompute(stage).result.phase(), v1::MAIN);
+  stage.experiment.set_phase(v1::CONFIRMATION);
+  EXPECT_EQ(Recompute(stage).result.phase(), v1::CONFIRMATION);
+}
+
 TEST(Recompute, TheSeedDecides) {
-  RunFile file = RealRun();
-  file.main->plan.set_seed(file.main->plan.seed() + 1);
-  const Recomputed made = Recompute(file.experiment, *file.main);
-  EXPECT_NE(made.result.results(1).p(), file.main->told->results(1).p());
-  EXPECT_EQ(made.result.results(1).criticality(), file.main->told->results(1).criticality());
+  RunStage stage = RealRun().stages[0];
+  stage.plan->set_seed(stage.plan->seed() + 1);
+  const Recomputed made = Recompute(stage);
+  EXPECT_NE(made.result.results(1).p(), stage.told->results(1).p());
+  EXPECT_EQ(made.result.results(1).criticality(), stage.told->results(1).criticality());
 }
 
 TEST(Recompute, WhatWasCutOffIsPartial) {
-  RunFile file = RealRun();
-  file.main->told.reset();
-  file.main->windows.resize(60);
-  const Recomputed made = Recompute(file.experiment, *file.main);
+  RunStage stage = RealRun().stages[0];
+  stage.told.reset();
+  stage.windows.resize(60);
+  const Recomputed made = Recompute(stage);
   EXPECT_TRUE(made.result.partial());
   EXPECT_EQ(made.result.invalid(), "");
   EXPECT_LT(made.result.results(0).blocks(), 11u);
 }
 
 TEST(Recompute, WhatCannotBeJudgedIsInvalid) {
-  RunFile file = RealRun();
-  file.main->windows[3].set_arm(99);
-  EXPECT_THAT(Recompute(file.experiment, *file.main).result.invalid(), HasSubstr("arm 99"));
-  file.main->plan.clear_arms();
-  EXPECT_THAT(Recompute(file.experiment, *file.main).result.invalid(), HasSubstr("no sham arm"));
-  file.experiment.set_margin(-1);
-  EXPECT_THAT(Recompute(file.experiment, *file.main).result.invalid(), HasSubstr("margin"));
+  RunStage stage = RealRun().stages[0];
+  stage.windows[3].set_arm(99);
+  EXPECT_THAT(Recompute(stage).result.invalid(), HasSubstr("arm 99"));
+  stage.plan->clear_arms();
+  EXPECT_THAT(Recompute(stage).result.invalid(), HasSubstr("no sham arm"));
+  stage.experiment.set_margin(-1);
+  EXPECT_THAT(Recompute(stage).result.invalid(), HasSubstr("margin"));
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+std::vector<std::string> NamesOf(const v1::Ranking& ranking) {
+  std::vector<std::string> names;
+  for (const v1::GroupResult& group : ranking.results()) names.push_back(group.name());
+  return names;
+}
+
 Report RealReport() { return *MakeReport(RealRun()); }
 
 std::string Joined(const std::vector<std::string>& lines) {
@@ -25,23 +31,87 @@ std::string Joined(const std::vector<std::string>& lines) {
 
 TEST(ReportModel, RanksGroupsAndPutsControlsLast) {
   const Report report = RealReport();
-  EXPECT_THAT(report.main.ranked, ElementsAre(0, 1, 2));
+  EXPECT_THAT(report.stages[0].ranked, ElementsAre(0, 1, 2));
   EXPECT_THAT(report.notes, IsEmpty());
-  EXPECT_EQ(ProcessWords(report.file), "python3.11 (pid 21452)");
-  EXPECT_EQ(MetricWords(report.file.experiment.metric()), "calls:*/service.py:step");
-  EXPECT_THAT(MeaningWords(report.main.made.estimate.groups[0]), HasSubstr("at most 1.29 D"));
+  EXPECT_EQ(ProcessWords(report), "python3.11 (pid 21452)");
+  EXPECT_EQ(MetricWords(report.stages[0].recorded.experiment.metric()), "calls:*/service.py:step");
+  EXPECT_THAT(MeaningWords(report.stages[0].made.result.results(0)), HasSubstr("at most 1.29 D"));
 }
 
 TEST(ReportModel, SaysWhereTheDaemonToldSomethingElse) {
   RunFile file = RealRun();
-  file.main->told->mutable_results(0)->set_verdict(v1::DOES_NOT_MATTER);
+  file.stages[0].told->mutable_results(0)->set_verdict(v1::DOES_NOT_MATTER);
   EXPECT_THAT(MakeReport(std::move(file))->notes, ElementsAre(HasSubstr("was another one")));
 }
 
 TEST(ReportModel, WithoutAPlanThereIsNothing) {
   RunFile file = RealRun();
-  file.main.reset();
+  file.stages[0].plan.reset();
   EXPECT_TRUE(absl::IsFailedPrecondition(MakeReport(std::move(file)).status()));
+}
+
+TEST(ReportModel, SeveralExperimentsAreRanked) {
+  const Report report = *MakeReport(RankedRun());
+  EXPECT_THAT(report.notes, IsEmpty());
+  EXPECT_TRUE(report.is_ranking);
+  ASSERT_EQ(report.stages.size(), 3u);
+  EXPECT_EQ(StageWords(report.stages[0]), "experiment 1: app.engine and app.log");
+  EXPECT_EQ(StageWords(report.stages[1]), "experiment 2: parts of app.engine");
+  EXPECT_EQ(StageWords(report.stages[2]),
+            "experiment 3: confirmation of app.engine.decode, alone and with a fresh seed");
+  const v1::Ranking& ranking = report.ranking;
+  EXPECT_THAT(NamesOf(ranking), ElementsAre("app.engine.decode", "app.log", "app.engine.trace"));
+  ASSERT_EQ(ranking.opened_size(), 1);
+  EXPECT_EQ(ranking.opened(0).group().name(), "app.engine");
+  EXPECT_EQ(ranking.confirmed().name(), "app.engine.decode");
+  EXPECT_FALSE(ranking.partial());
+  EXPECT_EQ(InvalidOf(report), "");
+}
+
+TEST(ReportModel, WhatHasTheSameWindowsHasTheSameDigits) {
+  const v1::GroupResult one = RealReport().stages[0].made.result.results(0);
+  const v1::Ranking ranking = MakeReport(RankedRun())->ranking;
+  for (const v1::GroupResult* group :
+       {&ranking.opened(0).group(), &ranking.results(0), &ranking.confirmed()}) {
+    EXPECT_EQ(group->criticality(), one.criticality());
+    EXPECT_EQ(group->ci_low(), one.ci_low());
+    EXPECT_EQ(group->ci_high(), one.ci_high());
+    EXPECT_EQ(group->verdict(), v1::MATTERS);
+  }
+}
+
+TEST(ReportModel, AnExperimentWithoutAPlanIsSaidAndPassedOver) {
+  RunFile file = RankedRun();
+  file.stages[1].plan.reset();
+  file.stages[1].windows.clear();
+  const Report report = *MakeReport(std::move(file));
+  ASSERT_EQ(report.stages.size(), 2u);
+  EXPECT_EQ(report.stages[1].number, 3u);
+  EXPECT_TRUE(report.ranking.partial());
+  EXPECT_THAT(NamesOf(report.ranking), ElementsAre("app.engine", "app.log"));
+}
+
+TEST(ReportModel, AnInvalidExperimentIsOneOfSeveral) {
+  RunFile file = RankedRun();
+  file.stages[1].windows[0].set_arm(77);
+  EXPECT_EQ(InvalidOf(*MakeReport(file)), "");
+  file.stages[0].windows[0].set_arm(78);
+  EXPECT_THAT(InvalidOf(*MakeReport(file)), HasSubstr("arm 78"));
+}
+
+TEST(ReportModel, ExperimentsOfAnotherMetricAreToldApart) {
+  RunFile file = RankedRun();
+  file.stages[1].experiment.mutable_metric()->mutable_calls()->set_pattern("*:other");
+  EXPECT_THAT(
+      MakeReport(std::move(file))->notes,
+      ElementsAre(HasSubstr("experiment 2: its unit of work is another one (calls:*:other)")));
+}
+
+TEST(ReportModel, FewNamesAreNamedAndManyAreCounted) {
+  EXPECT_EQ(NamesWords({"a"}, 2), "a");
+  EXPECT_EQ(NamesWords({"a", "b\n"}, 2), "a and b\\n");
+  EXPECT_EQ(NamesWords({"a", "b", "c"}, 2), "a, b and c");
+  EXPECT_EQ(NamesWords({"a", "b", "c", "d"}, 2), "a, b and 2 more");
 }
 
 TEST(TerminalPlots, FitAnyWidth) {
@@ -49,9 +119,9 @@ TEST(TerminalPlots, FitAnyWidth) {
   for (const bool unicode : {false, true}) {
     for (size_t width = 0; width < 140; ++width) {
       const PlotStyle style = {.width = width, .unicode = unicode};
-      for (const std::string& line : CriticalityPlot(report.main, style))
+      for (const std::string& line : CriticalityPlot(report.stages[0], style))
         EXPECT_LE(DisplayWidth(line), width);
-      for (const std::string& line : DosePlot(report.main, 1, style))
+      for (const std::string& line : DosePlot(report.stages[0], 1, style))
         EXPECT_LE(DisplayWidth(line), width);
     }
   }
@@ -59,13 +129,13 @@ TEST(TerminalPlots, FitAnyWidth) {
 
 TEST(TerminalPlots, ShowEstimatesAndIntervals) {
   const Report report = RealReport();
-  const std::string plot = Joined(CriticalityPlot(report.main, {.width = 80}));
+  const std::string plot = Joined(CriticalityPlot(report.stages[0], {.width = 80}));
   EXPECT_THAT(plot, HasSubstr("critical                   1.29"));
   EXPECT_THAT(plot, HasSubstr("[--"));
   EXPECT_THAT(plot, HasSubstr("o"));
-  EXPECT_THAT(Joined(CriticalityPlot(report.main, {.width = 80, .unicode = true})),
+  EXPECT_THAT(Joined(CriticalityPlot(report.stages[0], {.width = 80, .unicode = true})),
               HasSubstr("├─"));
-  const std::string doses = Joined(DosePlot(report.main, 0, {.width = 80}));
+  const std::string doses = Joined(DosePlot(report.stages[0], 0, {.width = 80}));
   EXPECT_THAT(doses, HasSubstr("+633.22 us"));
   EXPECT_THAT(doses, HasSubstr("+38.6 %"));
 }
@@ -108,23 +178,49 @@ TEST(HtmlReport, HasItAll) {
     EXPECT_THAT(page, Not(HasSubstr(part)));
 }
 
-TEST(HtmlReport, AConfirmationHasASectionOfItsOwn) {
+TEST(HtmlReport, SeveralExperimentsAreAllThere) {
+  const std::string page = HtmlReport(*MakeReport(RankedRun()));
+  for (const char* part :
+       {"What decides the pace of python3.11", "Once more, alone and with a fresh seed: 1.29",
+        "Ranked by what matters", "<h2>Opened groups</h2>", "Its parts: app.engine.decode",
+        "Together the parts come to", "<h2>Confirmation</h2>",
+        "<h2>Experiment 1: app.engine and app.log</h2>",
+        "<h2>Experiment 2: parts of app.engine</h2>",
+        "<h2>Experiment 3: confirmation of app.engine.decode, alone and with a fresh seed</h2>",
+        "All 80 windows", "ended (experiment 3)", "sbumpctl rank"})
+    EXPECT_THAT(page, HasSubstr(part));
+  for (const char* part :
+       {"<script", " src=", " href=", "url(", "http://", "https://", "nan", "inf%", "--seed"})
+    EXPECT_THAT(page, Not(HasSubstr(part)));
   EXPECT_THAT(HtmlReport(RealReport()), Not(HasSubstr("Confirmation")));
-  RunFile file = RealRun();
-  file.confirmation = *file.main;
-  file.confirmation->plan.set_phase(v1::CONFIRMATION);
-  file.confirmation->plan.set_seed(8);
-  const Report report = *MakeReport(std::move(file));
-  ASSERT_TRUE(report.confirmation);
-  EXPECT_EQ(report.confirmation->made.result.phase(), v1::CONFIRMATION);
-  EXPECT_NE(report.confirmation->made.result.results(1).p(),
-            report.main.made.result.results(1).p());
-  EXPECT_THAT(HtmlReport(report), HasSubstr("Confirmation"));
+}
+
+size_t CountOf(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(HtmlReport, ManyExperimentsShareWhatAPageHolds) {
+  RunFile file = RankedRun();
+  while (file.stages.size() < kMostRunStages) file.stages.push_back(file.stages[1]);
+  const std::string page = HtmlReport(*MakeReport(std::move(file)));
+  EXPECT_EQ(CountOf(page, "<h3>Every window</h3>"), kMostRunStages);
+  EXPECT_THAT(page, HasSubstr("The first 31 of them:"));
+  EXPECT_LT(page.size(), 8'000'000u);
+}
+
+TEST(HtmlReport, AnInvalidExperimentSaysSoWhereItIs) {
+  RunFile file = RankedRun();
+  file.stages[1].windows[3].set_arm(99);
+  const std::string page = HtmlReport(*MakeReport(std::move(file)));
+  EXPECT_THAT(page, HasSubstr("Nothing can be concluded from this experiment"));
+  EXPECT_THAT(page, Not(HasSubstr("Nothing can be concluded from this run")));
 }
 
 TEST(HtmlReport, AnInvalidRunSaysSoFirst) {
   RunFile file = RealRun();
-  file.main->windows[3].set_arm(99);
+  file.stages[0].windows[3].set_arm(99);
   const std::string page = HtmlReport(*MakeReport(std::move(file)));
   EXPECT_THAT(page, HasSubstr("Nothing can be concluded from this run"));
   EXPECT_THAT(page, HasSubstr("arm 99"));

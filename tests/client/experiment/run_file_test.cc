@@ -8,6 +8,7 @@
 namespace sbump {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -33,16 +34,19 @@ TEST(RunFile, ARealOneIsReadWhole) {
   const RunFile file = RealRun();
   EXPECT_THAT(file.gaps, IsEmpty());
   EXPECT_EQ(file.header.version(), "0.1.0");
-  EXPECT_EQ(file.experiment.groups_size(), 2);
-  ASSERT_TRUE(file.main);
-  EXPECT_EQ(file.main->plan.groups_size(), 3);
-  EXPECT_EQ(file.main->windows.size(), 113u);
-  EXPECT_TRUE(file.main->told);
-  EXPECT_FALSE(file.confirmation);
-  ASSERT_EQ(file.session.processes_size(), 1);
-  EXPECT_EQ(file.session.processes(0).process().python_version(), "3.11.7");
-  ASSERT_TRUE(file.end);
-  EXPECT_EQ(file.end->reason(), "experiment over");
+  ASSERT_EQ(file.stages.size(), 1u);
+  const RunStage& stage = file.stages[0];
+  EXPECT_EQ(stage.experiment.groups_size(), 2);
+  ASSERT_TRUE(stage.plan);
+  EXPECT_EQ(stage.plan->groups_size(), 3);
+  EXPECT_EQ(stage.pilot.size(), 60u);
+  EXPECT_EQ(stage.windows.size(), 113u);
+  EXPECT_TRUE(stage.told);
+  EXPECT_FALSE(IsConfirmation(stage));
+  ASSERT_EQ(stage.session.processes_size(), 1);
+  EXPECT_EQ(stage.session.processes(0).process().python_version(), "3.11.7");
+  ASSERT_TRUE(stage.end);
+  EXPECT_EQ(stage.end->reason(), "experiment over");
 }
 
 TEST(RunFile, OneThatWasCutOffAnywhereIsReadUpToThereAndSaysSo) {
@@ -51,9 +55,61 @@ TEST(RunFile, OneThatWasCutOffAnywhereIsReadUpToThereAndSaysSo) {
   for (size_t size = second_line + 2; size < whole.size(); size += 997) {
     const auto file = ParseRunFile("x", whole.substr(0, size));
     ASSERT_TRUE(file.ok()) << size << ": " << file.status();
-    const bool has_answer = file->main && file->main->told;
+    const bool has_answer = file->stages[0].told.has_value();
     EXPECT_EQ(file->gaps.empty(), whole[size - 1] == '\n' && has_answer) << size;
   }
+}
+
+TEST(RunFile, EachBeginIsAnotherExperiment) {
+  const RunFile file = RankedRun();
+  EXPECT_THAT(file.gaps, IsEmpty());
+  ASSERT_EQ(file.stages.size(), 3u);
+  EXPECT_EQ(file.stages[1].experiment.groups(0).part_of(), "app.engine");
+  EXPECT_FALSE(IsConfirmation(file.stages[1]));
+  EXPECT_TRUE(IsConfirmation(file.stages[2]));
+  EXPECT_EQ(file.stages[0].windows.size(), 113u);
+  EXPECT_EQ(file.stages[2].windows.size(), 80u);
+  for (const RunStage& stage : file.stages) {
+    EXPECT_EQ(stage.pilot.size(), 60u);
+    EXPECT_TRUE(stage.plan && stage.told && stage.end);
+    EXPECT_EQ(stage.session.processes_size(), 1);
+  }
+}
+
+TEST(RunFile, OfSeveralExperimentsItIsToldWhichIsCutOff) {
+  const auto file = ParseRunFile(
+      "x", Text({kHeader, kBegin, kPlan, kWindow, kBegin, kBegin, kPlan, kResult, "{\"begin\""}));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->stages.size(), 3u);
+  EXPECT_EQ(file->stages[0].windows.size(), 1u);
+  EXPECT_FALSE(file->stages[1].plan);
+  EXPECT_THAT(file->gaps, ElementsAre(HasSubstr("cut off in line 9"),
+                                      HasSubstr("experiment 1 ends before the answer"),
+                                      HasSubstr("experiment 2 ends before the plan")));
+}
+
+TEST(RunFile, WindowsBelongToTheExperimentThatWasBegunLast) {
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan, kBegin, kWindow})),
+              HasSubstr("x.sbump:5: a window before the plan"));
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan, kBegin, kResult})),
+              HasSubstr("x.sbump:5: a result before the plan"));
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan, "{\"begin\":7}\n", kPlan})),
+              HasSubstr("x.sbump:4: not a line"));
+}
+
+TEST(RunFile, ExperimentsAreBounded) {
+  std::string text = Text({kHeader});
+  for (size_t i = 0; i < kMostRunStages; ++i) text += kBegin;
+  EXPECT_EQ(ErrorOf(text), "");
+  EXPECT_THAT(ErrorOf(text + kBegin), HasSubstr("x.sbump:66: more than 64 experiments"));
+}
+
+TEST(RunFile, WindowsAreBoundedOverAllExperiments) {
+  std::string half = Text({kBegin, kPlan});
+  for (size_t i = 0; i < kMostRunWindows / 2; ++i) half += "{\"window\":{}}\n";
+  EXPECT_EQ(ErrorOf(kHeader + half + half), "");
+  EXPECT_THAT(ErrorOf(kHeader + half + half + "{\"window\":{}}\n"),
+              HasSubstr("more than 200000 windows"));
 }
 
 TEST(RunFile, BrokenLinesInTheMiddleAreErrorsWithTheirLine) {
@@ -83,7 +139,7 @@ TEST(RunFile, AnotherMajorVersionIsRefusedAndNewFieldsAreNot) {
                                             "{\"news\":[{\"y\":1}]}\n", kPlan, kWindow, kResult}));
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(file->gaps, IsEmpty());
-  EXPECT_EQ(file->main->windows.size(), 1u);
+  EXPECT_EQ(file->stages[0].windows.size(), 1u);
 }
 
 TEST(RunFile, NumbersThatAreNoneAreRefused) {
@@ -115,12 +171,16 @@ TEST(RunFile, WhatIsWrittenIsReadAgain) {
     auto writer = RunFileWriter::Create(path, HeaderOfThisMachine(words), begin);
     ASSERT_TRUE(writer.ok()) << writer.status();
     writer->Write(plan);
+    begin.mutable_begin()->set_phase(v1::CONFIRMATION);
+    writer->Write(begin);
     EXPECT_FALSE(writer->failed());
   }
   const auto file = ReadRunFile(path);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(file->experiment.margin(), 0.25);
-  EXPECT_EQ(file->main->plan.seed(), ~uint64_t{0});
+  ASSERT_EQ(file->stages.size(), 2u);
+  EXPECT_EQ(file->stages[0].experiment.margin(), 0.25);
+  EXPECT_EQ(file->stages[0].plan->seed(), ~uint64_t{0});
+  EXPECT_TRUE(IsConfirmation(file->stages[1]));
   EXPECT_EQ(file->header.sbump(), kRunFileVersion);
   EXPECT_GT(file->header.unix_ns(), uint64_t{1'700'000'000'000'000'000});
   EXPECT_GT(file->header.processors(), 0u);
