@@ -4,15 +4,16 @@
 #include <optional>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
 
 namespace sbump {
 namespace {
 
-// The four arms, as indices of the recording's.
+// The arms beside the sham, as indices of the recording's.
 struct Factorial {
   size_t first_group, second_group;
-  size_t sham, first, second, both;
+  size_t first, second, both;
 };
 
 std::optional<size_t> ArmWith(const Recording& recording, const std::vector<uint64_t>& delay_ns) {
@@ -21,12 +22,6 @@ std::optional<size_t> ArmWith(const Recording& recording, const std::vector<uint
     if (arm.kind == ArmKind::kDose && arm.delay_ns == delay_ns) return i;
   }
   return std::nullopt;
-}
-
-std::optional<size_t> ShamOf(const Recording& recording) {
-  const auto sham = std::ranges::find(recording.arms, ArmKind::kSham, &Arm::kind);
-  if (sham == recording.arms.end()) return std::nullopt;
-  return static_cast<size_t>(sham - recording.arms.begin());
 }
 
 std::optional<Factorial> FactorialOf(const Recording& recording, size_t both) {
@@ -39,15 +34,23 @@ std::optional<Factorial> FactorialOf(const Recording& recording, size_t both) {
   if (delayed.size() != 2) return std::nullopt;
   std::vector<uint64_t> first = arm.delay_ns, second = arm.delay_ns;
   first[delayed[1]] = second[delayed[0]] = 0;
-  const auto sham = ShamOf(recording), alone = ArmWith(recording, first),
-             other = ArmWith(recording, second);
-  if (!sham || !alone || !other) return std::nullopt;
-  return Factorial{delayed[0], delayed[1], *sham, *alone, *other, both};
+  const auto alone = ArmWith(recording, first), other = ArmWith(recording, second);
+  if (!alone || !other) return std::nullopt;
+  return Factorial{delayed[0], delayed[1], *alone, *other, both};
 }
 
 const Window* Find(const std::vector<const Window*>& windows, size_t arm) {
   const auto found = std::ranges::find_if(windows, [&](const Window* w) { return w->arm == arm; });
   return found == windows.end() ? nullptr : *found;
+}
+
+// Over a block's windows without delay.
+Mean ShamNs(const Recording& recording, const std::vector<const Window*>& windows) {
+  Mean sham_ns;
+  for (const Window* window : windows) {
+    if (recording.arms[window->arm].kind == ArmKind::kSham) sham_ns.Add(NsPerUnit(*window));
+  }
+  return sham_ns;
 }
 
 // Interactions of blocks in ns for each unit, and how much each group alone was given.
@@ -59,11 +62,12 @@ struct Differences {
 Differences DifferencesOf(const Recording& recording, const Factorial& arms) {
   Differences result;
   for (const auto& windows : UsableBlocks(recording)) {
-    const Window *sham = Find(windows, arms.sham), *first = Find(windows, arms.first),
-                 *second = Find(windows, arms.second), *both = Find(windows, arms.both);
-    if (sham == nullptr || first == nullptr || second == nullptr || both == nullptr) continue;
+    const Mean sham_ns = ShamNs(recording, windows);
+    const Window *first = Find(windows, arms.first), *second = Find(windows, arms.second),
+                 *both = Find(windows, arms.both);
+    if (sham_ns.count == 0 || first == nullptr || second == nullptr || both == nullptr) continue;
     result.interactions.push_back(NsPerUnit(*both) - NsPerUnit(*first) - NsPerUnit(*second) +
-                                  NsPerUnit(*sham));
+                                  sham_ns.value());
     result.first_x_ns += InjectedNsPerUnit(*first, arms.first_group);
     result.second_x_ns += InjectedNsPerUnit(*second, arms.second_group);
   }

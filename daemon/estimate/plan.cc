@@ -42,6 +42,10 @@ absl::Status CheckPilot(const PilotFigures& pilot) {
   return absl::OkStatus();
 }
 
+size_t ShamsOf(const PlanWishes& wishes, size_t groups) {
+  return wishes.shams == 0 ? ShamsFor(groups, wishes.doses) : wishes.shams;
+}
+
 absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
   if (!IsSensible(wishes.budget_ns) || !IsSensible(wishes.smallest_effect) ||
       !IsSensible(wishes.half_width))
@@ -54,7 +58,7 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
   if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
   if (!(wishes.shortest_window_ns >= 0 && wishes.shortest_window_ns < kLongestNs))
     return absl::InvalidArgumentError("a shortest window below 0, or of years");
-  if (1 + groups * wishes.doses + 1 > kMostArms)
+  if (ShamsOf(wishes, groups) + groups * wishes.doses + 1 > kMostArms)
     return absl::InvalidArgumentError(
         StrCat(groups, " groups of ", wishes.doses, " doses: more than ", kMostArms, " arms"));
   return absl::OkStatus();
@@ -102,7 +106,7 @@ absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& 
   std::vector<uint32_t> every;
   for (size_t group = 0; group < none.size(); ++group)
     every.push_back(TopDoseOf(pilot, wishes, group).every);
-  plan.arms.push_back({.kind = ArmKind::kSham, .delay_ns = none});
+  plan.arms.assign(ShamsOf(wishes, none.size()), {.kind = ArmKind::kSham, .delay_ns = none});
   for (size_t group = 0; group < none.size(); ++group) {
     for (size_t dose = 0; dose < wishes.doses; ++dose) {
       const double share = std::pow(0.5, static_cast<double>(wishes.doses - 1 - dose));
@@ -239,7 +243,8 @@ absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishe
   const double least_ns = LeastWindowNs(pilot, wishes);
   Precision precision = {.cv = PredictedCv(pilot.noise, least_ns / pilot.window_ns),
                          .top_share = LeastTopShare(pilot, wishes),
-                         .doses = wishes.doses};
+                         .doses = wishes.doses,
+                         .shams = ShamsOf(wishes, pilot.hits_per_unit.size())};
   SB_ASSIGN_OR_RETURN(const Choice choice, Choose(pilot, wishes, plan, precision, least_ns));
   const double washout_ns = WashoutNs(pilot, choice.window_ns);
   plan.duration_ns = DurationNs(plan, choice.window_ns, washout_ns, choice.blocks);

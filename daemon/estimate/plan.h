@@ -35,6 +35,7 @@ struct PlanWishes {
   // proportion, and so does the program's speed.
   double top_share = 0.10;
   size_t doses = 3;             // 1 to 4, each twice the one before
+  size_t shams = 0;             // arms without delay, up to 16; 0: as many as serve best
   double longest_delay_ns = 0;  // at a hit; 0: no bound
   // Where a top dose would be less, not each hit is delayed: a hit costs something by itself, and a
   // delay cannot be less. 0: no bound.

@@ -12,24 +12,38 @@ namespace {
 // Of ranks of normal noise, instead of its mean: root of 3 / pi.
 constexpr double kRankEfficiency = 0.977;
 
-// Squares of what the doses, and the sham, are off their mean.
-double Spread(size_t doses) {
+constexpr size_t kMostShams = 16;
+// What one more leaves of an experiment's length at most.
+constexpr double kWorthASham = 0.95;
+
+// Squares of what the doses, and the shams, are off their mean.
+double Spread(size_t doses, size_t shams) {
   double sum = 0, squares = 0, dose = 1;
   for (size_t i = 0; i < doses; ++i, dose /= 2) {
     sum += dose;
     squares += dose * dose;
   }
-  return squares - sum * sum / static_cast<double>(doses + 1);
+  return squares - sum * sum / static_cast<double>(doses + shams);
 }
 
 // Of the slope over all blocks, as an effect of the top dose: as a share of a unit.
 double StandardError(const Precision& precision, uint32_t blocks) {
-  return precision.cv / std::sqrt(Spread(precision.doses) * blocks) / kRankEfficiency;
+  return precision.cv / std::sqrt(Spread(precision.doses, precision.shams) * blocks) /
+         kRankEfficiency;
 }
 
 }  // namespace
 
 double SumOfDoses(size_t doses) { return 2 - std::pow(0.5, static_cast<double>(doses) - 1); }
+
+size_t ShamsFor(size_t groups, size_t doses) {
+  const auto cost = [&](size_t shams) {
+    return static_cast<double>(shams + groups * doses) / Spread(doses, shams);
+  };
+  size_t shams = 1;
+  while (shams < kMostShams && cost(shams + 1) < kWorthASham * cost(shams)) ++shams;
+  return shams;
+}
 
 double HalfWidth(const Precision& precision, uint32_t blocks) {
   return StudentQuantile(0.975, blocks - 1.0) * StandardError(precision, blocks) /

@@ -11,10 +11,15 @@ struct Precision {
   double cv = 0;         // of a window's time for each unit
   double top_share = 0;  // injected into a unit at the top dose, as a share of it
   size_t doses = 3;      // each twice the one before
+  size_t shams = 1;      // windows without delay in a block, which all groups share
 };
 
 // Of all doses of a group, the top one being 1.
 double SumOfDoses(size_t doses);
+
+// Windows without delay in a block with which an experiment is the shortest for its precision: as
+// each group is held against all of them, one would make all slopes as uncertain as itself.
+size_t ShamsFor(size_t groups, size_t doses);
 
 // Of the 95 % interval of a criticality. `blocks` >= 2.
 double HalfWidth(const Precision& precision, uint32_t blocks);

@@ -100,6 +100,7 @@ absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes
   absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
   if (!absl::IsResourceExhausted(plan.status()) || wishes.doses != 0) return plan;
   planned.doses = kFewestDoses;
+  planned.shams = 1;
   SB_ASSIGN_OR_RETURN(Plan fewer, PlanWithin(figures, planned, wishes));
   fewer.notes.insert(fewer.notes.begin(),
                      StrCat("the time holds ", kFewestDoses, " doses of each group, not ", kDoses,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -118,12 +119,29 @@ TEST(PlanTest, TheLongestDelayCapsDosesAndIsSaid) {
   EXPECT_GT(plan->half_width, MakePlan(Service(), {})->half_width * 2);
 }
 
-TEST(PlanTest, GroupsShareTheSham) {
+size_t ShamsOf(const Plan& plan) {
+  return std::ranges::count(plan.arms, ArmKind::kSham, &Arm::kind);
+}
+
+TEST(PlanTest, GroupsShareTheShams) {
   PilotFigures pilot = Service();
   pilot.hits_per_unit = {2, 100};
   const auto plan = MakePlan(pilot, {.unprobed_every = 0});
-  ASSERT_EQ(plan->arms.size(), 7u);
-  EXPECT_EQ(plan->arms[6].delay_ns, (std::vector<uint64_t>{0, 1'000}));
+  EXPECT_EQ(ShamsOf(*plan), 2u);
+  ASSERT_EQ(plan->arms.size(), 8u);
+  EXPECT_EQ(plan->arms[7].delay_ns, (std::vector<uint64_t>{0, 1'000}));
+}
+
+// Each of 30 groups is held against the same windows without delay: of one alone there were more
+// noise in all slopes than of all windows of doses.
+TEST(PlanTest, ManyGroupsHaveSeveralShams) {
+  PilotFigures pilot = Service();
+  pilot.hits_per_unit.assign(30, 1);
+  const auto several = MakePlan(pilot, {.half_width = 0.05, .doses = 2}),
+             one = MakePlan(pilot, {.half_width = 0.05, .doses = 2, .shams = 1});
+  EXPECT_EQ(ShamsOf(*several), 4u);
+  EXPECT_EQ(ShamsOf(*one), 1u);
+  EXPECT_LT(several->duration_ns, 0.7 * one->duration_ns);
 }
 
 TEST(PlanTest, WhatMakesNoSenseIsAnError) {
