@@ -1,6 +1,7 @@
 #include "daemon/experiment/experiment.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -12,7 +13,12 @@
 namespace sbump {
 namespace {
 
-constexpr int kMostSlowWindows = 2;  // in a row
+// Slow windows that end an experiment: so many in a row that are so long together, as short ones
+// are all slow where the machine stands still for a moment; or of one arm in so many blocks in a
+// row.
+constexpr int kSlowInARow = 2, kSlowOfAnArm = 3;
+constexpr uint64_t kSlowNs = 500'000'000;
+
 class Run {
  public:
   Run(Specimen& specimen, const std::vector<Group>& groups, const ExperimentWishes& wishes,
@@ -68,8 +74,13 @@ class Run {
   // A guardrail: the service comes first. One window alone may be a stall of the machine.
   absl::Status CheckThroughput(const Window& window) {
     const double share = window.flaw.empty() ? plan_.unit_ns / NsPerUnit(window) : 0;
-    slow_windows_ = share < wishes_.lowest_throughput ? slow_windows_ + 1 : 0;
-    if (slow_windows_ < kMostSlowWindows) return absl::OkStatus();
+    const bool is_slow = share < wishes_.lowest_throughput;
+    slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
+    slow_ns_ = is_slow ? slow_ns_ + (window.end_ns - window.begin_ns) : 0;
+    int& slow_of_arm = slow_of_arm_[window.arm];
+    slow_of_arm = is_slow ? slow_of_arm + 1 : 0;
+    if ((slow_in_a_row_ < kSlowInARow || slow_ns_ < kSlowNs) && slow_of_arm < kSlowOfAnArm)
+      return absl::OkStatus();
     return absl::AbortedError(
         StrCat("guardrail: throughput fell to ", Percent(share), " of the undelayed one, below ",
                Percent(wishes_.lowest_throughput), ": all delays were taken away"));
@@ -81,7 +92,9 @@ class Run {
   ExperimentListener& listener_;
   ExperimentPlan plan_;
   Recording recording_;
-  int slow_windows_ = 0;  // the last ones
+  int slow_in_a_row_ = 0;                // windows, the last ones
+  uint64_t slow_ns_ = 0;                 // of them
+  std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm
 };
 
 }  // namespace

@@ -282,5 +282,22 @@ TEST(ExperimentTest, TheServiceComesFirst) {
   EXPECT_EQ(service.switches().back().delay_ns, std::vector<uint64_t>{0});
 }
 
+// Between its windows there are others: a slow one alone is never followed by another.
+TEST(ExperimentTest, AnArmThatIsSlowAgainAndAgainEndsIt) {
+  FakeSpecimen service(
+      kUnitNs,
+      {FakeGroup{.cost = [](double injected_ns) { return injected_ns > 90'000 ? 9 * kUnitNs : 0; }},
+       FakeGroup{}, FakeGroup{}, FakeGroup{}});
+  service.noise = 0.05;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.window_ns = 100'000'000;
+  wishes.washout_ns = 10'000'000;
+  wishes.blocks = 40;
+  const absl::Status status = RunExperiment(service, {{"lock"}, {"a"}, {"b"}, {"c"}}, wishes, told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_LE(told.windows.back().block, 3u);
+}
+
 }  // namespace
 }  // namespace sbump
