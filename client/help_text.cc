@@ -82,6 +82,14 @@ constexpr Example kSweepExamples[] = {
      "calls:'*:handle' --budget 2m --yes"},
 };
 
+constexpr Example kRankExamples[] = {
+    {"What decides how often Engine.step runs?",
+     "sbumpctl rank --pid 1234 --metric calls:'*:Engine.step'"},
+    {"Which layers of a model, by a counter of the service, kept in a file",
+     "sbumpctl rank -p 1234 --by module --metric "
+     "prom:'http://127.0.0.1:8000/metrics#vllm:generation_tokens_total' --yes -o rank.sbump"},
+};
+
 constexpr Example kReportExamples[] = {
     {"What a run said, with small plots", "sbumpctl report run.sbump"},
     {"A page to hand on", "sbumpctl report run.sbump --html run.html"},
@@ -210,8 +218,19 @@ constexpr CommandText kTexts[] = {
      "to expect, and asks. Ctrl-C ends it with what is known until then. "
      "docs/method.md says what the numbers mean, and what they cannot tell.",
      kSweepExamples},
+    {"rank", "find what decides the pace: test all that is called, open what matters",
+     "Looks at what is called, without slowing anything, and groups it by package, module, class "
+     "and function (--by module: by the modules of a model). All groups are tested as `sweep` "
+     "does, those that matter are opened and their parts tested, and so on as far as --budget "
+     "allows. It ends with a list, and the first of it is tested once more, alone.\n"
+     "\n"
+     "The plan of the first experiment is shown, and asked for. Ctrl-C ends it with what is known "
+     "until then. A group without effect is not opened; whether something in it could matter by "
+     "itself is said. docs/method.md says what the numbers mean.",
+     kRankExamples},
     {"report", "say again what a kept run said, as table, page, JSON or Coz profile",
-     "Computes everything again from the recorded windows of a file that `sweep --output` kept, "
+     "Computes everything again from the recorded windows of a file that `sweep` or `rank` kept "
+     "(--output), "
      "with the seed that it had: no daemon is asked. The table comes with small plots: criticality "
      "with intervals, and what each dose did to the time per unit. --html writes one page of HTML "
      "that needs neither network nor script.\n"

@@ -40,6 +40,7 @@ void AddSpans(CLI::App* root, CommandContext* context);
 void AddGraph(CLI::App* root, CommandContext* context);
 void AddSchedule(CLI::App* root, CommandContext* context);
 void AddSweep(CLI::App* root, CommandContext* context);
+void AddRank(CLI::App* root, CommandContext* context);
 void AddReport(CLI::App* root, CommandContext* context);
 void AddCompare(CLI::App* root, CommandContext* context);
 void AddList(CLI::App* root, CommandContext* context);

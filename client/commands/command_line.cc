@@ -45,9 +45,10 @@ void Declare(CLI::App* root, CommandContext* context) {
       ->type_name("FILE");
   root->add_flag("--no-color", context->no_color, "no colours, even on a terminal");
   root->require_subcommand(0, 1);
-  for (const auto add : {AddAttach, AddMatch, AddModules, AddSpans, AddGraph, AddSchedule, AddSweep,
-                         AddReport, AddCompare, AddList, AddWatch, AddUpdate, AddDetach, AddDoctor,
-                         AddVersion, AddContexts, AddHelp, AddCompletions, AddGenerateMan}) {
+  for (const auto add :
+       {AddAttach, AddMatch,   AddModules,  AddSpans, AddGraph,       AddSchedule,   AddSweep,
+        AddRank,   AddReport,  AddCompare,  AddList,  AddWatch,       AddUpdate,     AddDetach,
+        AddDoctor, AddVersion, AddContexts, AddHelp,  AddCompletions, AddGenerateMan}) {
     add(root, context);
   }
 }

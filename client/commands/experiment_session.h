@@ -1,35 +1,61 @@
-// An experiment from its flags to its answer, as the user sees it.
+// Experiments from what is asked to what is answered, one after the other, as the user sees them.
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <string>
 
+#include "absl/status/status.h"
 #include "client/commands/command.h"
+#include "client/commands/experiment_flags.h"
+#include "client/commands/stopper.h"
+#include "client/experiment/run_file.h"
+#include "client/interrupt.h"
+#include "client/output_file.h"
+#include "client/session_outcome.h"
 #include "proto/sbump/v1/experiments.pb.h"
 
 namespace sbump {
 
-struct ExperimentFlags {
-  std::string metric;
-  std::optional<uint64_t> budget_ns;
-  double smallest_effect = 0;  // percent
-  double margin = 0;
-  double top_share = 0;  // percent
-  std::optional<uint64_t> max_delay_ns;
-  uint64_t seed = 0;
-  bool no_controls = false;
-  bool factorial = false;
-  bool yes = false;
-  bool json = false;
-  std::string output;  // a .sbump file
+struct ExperimentEnd {
+  std::optional<v1::ExperimentPlan> plan;
+  std::optional<v1::ExperimentResult> result;  // also one of what there was when it ended badly
+  // kOk: it came to its end, was stopped by the user, or its plan was not wanted.
+  Outcome outcome;
+  absl::Status status;  // of the call
+  bool declined = false;
 };
 
-void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags);
+class ExperimentSession {
+ public:
+  // Before any other thread starts. `flags` and `context` outlive it.
+  ExperimentSession(const CommandContext& context, const ExperimentFlags& flags);
 
-// kInvalidArgument, naming the flag.
-absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment);
+  // kOk, or says why not.
+  ExitCode Connect();
 
-ExitCode FollowExperiment(const CommandContext& context, const ExperimentFlags& flags,
-                          v1::Experiment experiment);
+  // Tells plan and progress, with JSON also windows; keeps all of it in the file of --output.
+  ExperimentEnd Run(const v1::Experiment& experiment);
+
+  ControlClient& client() { return *client_; }
+  Stopper& stopper() { return *stopper_; }
+  OutputFile& standard_output() { return file_; }
+  // Of what was written to standard output and the file of --output.
+  ExitCode CheckWritten();
+
+ private:
+  absl::Status Keep(const v1::RunRequest& begin);
+
+  const CommandContext& context_;
+  const ExperimentFlags& flags_;
+  Interrupt interrupt_;
+  OutputFile file_ = OutputFile::StandardOutput();
+  std::optional<RunFileWriter> kept_;
+  std::unique_ptr<ControlClient> client_;
+  std::optional<Stopper> stopper_;
+};
+
+// To standard output: for people, or as the last line of JSON.
+void TellResult(const CommandContext& context, bool json, const v1::ExperimentResult& result,
+                OutputFile* file);
 
 }  // namespace sbump

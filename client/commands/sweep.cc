@@ -1,9 +1,5 @@
-#include <unistd.h>
-
-#include <iostream>
-#include <mutex>
-
 #include "client/commands/command.h"
+#include "client/commands/experiment_flags.h"
 #include "client/commands/experiment_session.h"
 #include "client/commands/process_flags.h"
 #include "client/limits.h"
@@ -18,11 +14,12 @@ struct SweepFlags {
   SelectionFlags selection;
   std::vector<std::string> groups;  // NAME=PATTERN
   ExperimentFlags experiment;
+  bool factorial = false;
 };
 
 constexpr std::string_view kAllTargets = "targets";
 
-// `NAME=PATTERN[,PATTERN...]`; groups of one name are one.
+// `NAME=PATTERN`; groups of one name are one.
 absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
@@ -61,6 +58,16 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
+               const v1::Experiment& experiment, ExperimentSession& session) {
+  const ExperimentEnd end = session.Run(experiment);
+  if (end.result)
+    TellResult(context, flags.experiment.json, *end.result, &session.standard_output());
+  if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
+  if (const ExitCode code = session.CheckWritten(); code != ExitCode::kOk) return code;
+  return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
+}
+
 ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
   flags.selection.longest_delay_ns = flags.processes.Sleeps() ? kLongestSleepNs : kLongestSpinNs;
   v1::Experiment experiment;
@@ -72,7 +79,10 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   TakeProcesses(flags.processes, experiment.mutable_attach());
   experiment.mutable_attach()->set_client_name(ClientName());
-  return FollowExperiment(context, flags.experiment, std::move(experiment));
+  experiment.set_factorial(flags.factorial);
+  ExperimentSession session(context, flags.experiment);
+  if (const ExitCode code = session.Connect(); code != ExitCode::kOk) return code;
+  return Sweep(context, flags, experiment, session);
 }
 
 }  // namespace
@@ -90,7 +100,11 @@ void AddSweep(CLI::App* root, CommandContext* context) {
   AddModeFlags(app, &flags->processes);
   AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,
               "longest look at the stopped process (default: 100ms)");
-  AddExperimentFlags(app, &flags->experiment);
+  AddExperimentFlags(app, &flags->experiment,
+                     "without --mde as exact as that allows (default: what --margin and --mde "
+                     "take, at most 10m)");
+  app->add_flag("--factorial", flags->factorial,
+                "of two groups: also both at once, which tells serial work from parallel branches");
   app->callback([context, flags] { context->run = [=] { return RunSweep(*context, *flags); }; });
 }
 

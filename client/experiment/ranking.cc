@@ -19,6 +19,9 @@ namespace {
 // Of a 95 % interval.
 constexpr double kStandardErrors = 2 * 1.96;
 
+// The gap of a whole and its parts that is none, of a criticality.
+constexpr double kAddsUpWithin = 0.25;
+
 bool HasInterval(const v1::GroupResult& result) {
   return result.has_ci_low() && result.has_ci_high();
 }
@@ -153,6 +156,8 @@ std::string WordsOf(const v1::GroupResult& whole, const Together& parts) {
   if (high < 0)
     return StrCat(sums, ", which is more: parts run side by side, so that a delay of one hides ",
                   "that of another");
+  if (low < -kAddsUpWithin || high > kAddsUpWithin)
+    return StrCat(sums, ": it takes narrower intervals to say whether they add up");
   return StrCat(sums, ": they add up");
 }
 

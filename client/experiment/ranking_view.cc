@@ -43,14 +43,18 @@ void AddOpened(const v1::OpenedGroup& opened, std::vector<std::string>& lines) {
   if (!opened.words().empty()) lines.push_back(StrCat("  ", Printable(opened.words())));
 }
 
-// Why there is no answer: of those that have one the numbers say it.
+// Why there is no answer. Of undecided ones that is the same for all.
 void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
+  size_t undecided = 0;
   for (const v1::GroupResult& group : ranking.results()) {
-    const bool has_answer =
-        group.verdict() == v1::MATTERS || group.verdict() == v1::DOES_NOT_MATTER;
-    if (!has_answer && !group.why().empty())
+    undecided += group.verdict() == v1::UNDECIDED;
+    if (group.verdict() == v1::INVALID && !group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
   }
+  if (undecided == 0) return;
+  lines.push_back(StrCat("undecided: ", undecided, undecided == 1 ? " group" : " groups",
+                         ", with intervals on both sides of the margin: more time, a greater dose ",
+                         "(--top-share) or a wider --margin decides more"));
 }
 
 std::string ConfirmedLine(const v1::GroupResult& group) {

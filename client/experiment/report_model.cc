@@ -74,9 +74,21 @@ void NoteOtherMetrics(Report& report) {
   }
 }
 
-v1::Ranking RankingOfAll(const Report& report, size_t experiments) {
+// An experiment that was refused, and that another one came after, was too long for its time: that
+// one had fewer groups.
+bool WasMadeUpFor(const std::vector<RunStage>& stages, size_t i) {
+  return !stages[i].plan && i + 1 < stages.size() && !IsConfirmation(stages[i + 1]);
+}
+
+bool HasAllPlans(const std::vector<RunStage>& stages) {
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (!stages[i].plan && !WasMadeUpFor(stages, i)) return false;
+  }
+  return true;
+}
+
+v1::Ranking RankingOfAll(const Report& report, bool complete) {
   std::vector<MadeExperiment> made;
-  bool complete = report.stages.size() == experiments;
   for (const ReportedStage& stage : report.stages) {
     made.push_back({.asked = &stage.recorded.experiment, .result = &stage.made.result});
     complete &= stage.recorded.told.has_value();
@@ -98,6 +110,7 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 
 absl::StatusOr<Report> MakeReport(RunFile file) {
   const size_t experiments = file.stages.size();
+  const bool complete = HasAllPlans(file.stages);
   Report report = {.header = std::move(file.header), .is_ranking = experiments > 1};
   for (size_t i = 0; i < experiments; ++i) {
     if (file.stages[i].plan) report.stages.push_back(MakeStage(i + 1, std::move(file.stages[i])));
@@ -105,7 +118,7 @@ absl::StatusOr<Report> MakeReport(RunFile file) {
   if (report.stages.empty())
     return absl::FailedPreconditionError(
         "nothing to report: the file ends before a plan, so nothing was slowed or measured");
-  report.ranking = RankingOfAll(report, experiments);
+  report.ranking = RankingOfAll(report, complete);
   report.notes = std::move(file.gaps);
   NoteDifferences(report);
   NoteOtherMetrics(report);

@@ -46,17 +46,19 @@ std::string Lines(const v1::Ranking& ranking) {
 }
 
 TEST(RankingLines, SayItAll) {
-  EXPECT_EQ(Lines(Made()),
-            "GROUP  VERDICT    CRITICALITY  95% INTERVAL  CALLS/UNIT  GAIN AT MOST\n"
-            "part   MATTERS           0.90  [0.85, 0.95]        2.00         1.80x\n"
-            "later  undecided         0.06  [0.01, 0.11]        2.00         0.12x\n"
-            "later: on both sides of the margin\n"
-            "whole: MATTERS, 0.80 [0.75, 0.85], opened:\n"
-            "  its parts: part, other\n"
-            "  the parts come to as much: they add up\n"
-            "confirmation of part, alone and with a fresh seed: MATTERS, 0.87 [0.82, 0.92]: "
-            "the number to quote\n"
-            "warning: a window \\x1b was flawed\n");
+  EXPECT_EQ(
+      Lines(Made()),
+      "GROUP  VERDICT    CRITICALITY  95% INTERVAL  CALLS/UNIT  GAIN AT MOST\n"
+      "part   MATTERS           0.90  [0.85, 0.95]        2.00         1.80x\n"
+      "later  undecided         0.06  [0.01, 0.11]        2.00         0.12x\n"
+      "undecided: 1 group, with intervals on both sides of the margin: more time, a greater dose "
+      "(--top-share) or a wider --margin decides more\n"
+      "whole: MATTERS, 0.80 [0.75, 0.85], opened:\n"
+      "  its parts: part, other\n"
+      "  the parts come to as much: they add up\n"
+      "confirmation of part, alone and with a fresh seed: MATTERS, 0.87 [0.82, 0.92]: "
+      "the number to quote\n"
+      "warning: a window \\x1b was flawed\n");
 }
 
 TEST(RankingLines, SayWhatIsWrongFirst) {

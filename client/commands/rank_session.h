@@ -1,0 +1,31 @@
+// A ranking from the look at what is called to the list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "client/commands/command.h"
+#include "client/commands/experiment_session.h"
+#include "client/commands/process_flags.h"
+#include "client/rank/called_item.h"
+
+namespace sbump {
+
+struct RankFlags {
+  ProcessFlags processes;
+  SelectionFlags selection;
+  std::string by = "code";
+  std::string depth = "auto";
+  std::optional<uint64_t> look_ns;
+  bool no_confirmation = false;
+  ExperimentFlags experiment;
+
+  bool by_module() const { return by == "module"; }
+};
+
+// `base`: what all experiments have in common, without groups. `session` is connected.
+ExitCode Rank(const CommandContext& context, const RankFlags& flags, const v1::Experiment& base,
+              ExperimentSession& session);
+
+}  // namespace sbump

@@ -1,0 +1,124 @@
+#include "client/rank/called_items.h"
+
+#include <map>
+#include <utility>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+// ---- Names ----
+
+// "pkg.sub.mod"; of a package's own file "pkg.sub.__init__", as its name is the package's.
+std::string ModuleName(const v1::TargetStats& row) {
+  if (row.module_names().empty()) return row.filename();
+  const std::string& name = row.module_names(0);
+  return row.filename().ends_with("/__init__.py") ? name + ".__init__" : name;
+}
+
+// "Outer.Inner" of "Outer.Inner.method" and of what is defined within that; empty: it is of no
+// class.
+std::string ClassName(const std::string& qualname) {
+  const std::string head = qualname.substr(0, qualname.find(".<locals>"));
+  const size_t dot = head.rfind('.');
+  return dot == std::string::npos ? "" : head.substr(0, dot);
+}
+
+// Each beginning of "a.b.c" that ends before a dot: "a", "a.b".
+std::vector<std::string> Prefixes(const std::string& dotted) {
+  std::vector<std::string> prefixes;
+  for (size_t dot = dotted.find('.'); dot != std::string::npos; dot = dotted.find('.', dot + 1))
+    prefixes.push_back(dotted.substr(0, dot));
+  return prefixes;
+}
+
+// ---- Items ----
+
+CalledItem CodeItem(const v1::TargetStats& row) {
+  CalledItem item;
+  const std::string module = ModuleName(row), file = LiteralGlob(row.filename());
+  if (!row.module_names().empty()) {
+    for (const std::string& package : Prefixes(module))
+      item.steps.push_back({.name = package, .level = GroupLevel::kPackage});
+  }
+  item.steps.push_back({module, GroupLevel::kModule, {StrCat(file, ":*")}});
+  if (const std::string of_class = ClassName(row.qualname()); !of_class.empty())
+    item.steps.push_back({StrCat(module, ":", of_class),
+                          GroupLevel::kClass,
+                          {StrCat(file, ":", LiteralGlob(of_class), ".*")}});
+  item.steps.push_back({StrCat(module, ":", row.qualname()),
+                        GroupLevel::kFunction,
+                        {StrCat(file, ":", LiteralGlob(row.qualname()))}});
+  return item;
+}
+
+CalledItem ModuleItem(const v1::TargetStats& row) {
+  const std::string& path = row.qualname();
+  CalledItem item;
+  std::vector<std::string> paths = Prefixes(path);
+  paths.push_back(path);
+  for (const std::string& step : paths)
+    item.steps.push_back(
+        {step, GroupLevel::kModelModule, {LiteralGlob(step), StrCat(LiteralGlob(step), ".*")}});
+  return item;
+}
+
+// By name and file: the same function in several processes, code objects or lines is one.
+using Calls = std::map<std::pair<std::string, std::string>, CalledItem>;
+
+void Count(const v1::TargetStats& row, const std::pair<std::string, std::string>& name,
+           CalledItem (*make)(const v1::TargetStats& row), Calls& calls) {
+  const auto [item, is_new] = calls.try_emplace(name);
+  if (is_new) item->second = make(row);
+  item->second.calls += row.calls();
+}
+
+void Narrow(CalledItem& item) {
+  for (size_t i = 0; i + 1 < item.steps.size(); ++i) item.steps[i].patterns.clear();
+  item.steps.back().patterns.resize(1);
+}
+
+std::vector<CalledItem> Listed(Calls calls, Width width) {
+  std::vector<CalledItem> items;
+  for (auto& [name, item] : calls) {
+    if (width == Width::kCalled) Narrow(item);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace
+
+std::string LiteralGlob(std::string_view text) {
+  std::string glob;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[')
+      glob += StrCat("[", std::string(1, c), "]");
+    else
+      glob += c;
+  }
+  return glob;
+}
+
+std::vector<CalledItem> CodeItems(const google::protobuf::RepeatedPtrField<v1::TargetStats>& rows,
+                                  Width width) {
+  Calls calls;
+  for (const v1::TargetStats& row : rows) {
+    if (row.calls() == 0 || row.has_native() || !row.module_type().empty()) continue;
+    Count(row, {row.filename(), row.qualname()}, CodeItem, calls);
+  }
+  return Listed(std::move(calls), width);
+}
+
+std::vector<CalledItem> ModuleItems(const google::protobuf::RepeatedPtrField<v1::TargetStats>& rows,
+                                    Width width) {
+  Calls calls;
+  for (const v1::TargetStats& row : rows) {
+    if (row.calls() == 0 || row.module_type().empty()) continue;
+    Count(row, {row.qualname(), ""}, ModuleItem, calls);
+  }
+  return Listed(std::move(calls), width);
+}
+
+}  // namespace sbump

@@ -1,0 +1,110 @@
+#include "client/rank/drill_down.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kFewestGroups = 4;
+// Of the hypothesis that a group has no effect, adjusted for the number of groups: one that is
+// opened only if this is rejected keeps the error of all levels at that of the first.
+constexpr double kLargestP = 0.05;
+
+size_t HeightOf(const std::vector<GroupNode>& groups) {
+  size_t height = 0;
+  for (const GroupNode& group : groups) height = std::max(height, HeightOf(group.parts));
+  return groups.empty() ? 0 : height + 1;
+}
+
+// Functions or modules below it whose share of its calls is less than `share`, and all of them.
+struct Seldom {
+  size_t seldom = 0, all = 0;
+};
+
+void Count(const GroupNode& group, double fewest_calls, Seldom& count) {
+  for (const GroupNode& part : group.parts) Count(part, fewest_calls, count);
+  if (!group.parts.empty()) return;
+  ++count.all;
+  count.seldom += static_cast<double>(group.calls) < fewest_calls;
+}
+
+}  // namespace
+
+DrillDown::DrillDown(std::vector<GroupNode> outermost, size_t most_groups)
+    : most_groups_(most_groups) {
+  if (!outermost.empty()) waiting_.push_back({.parts = std::move(outermost)});
+}
+
+// All of a family, and as many families as there is room for.
+size_t DrillDown::FamiliesOfNext() const {
+  size_t families = 0, groups = 0;
+  for (const Family& family : waiting_) {
+    groups += std::min(family.parts.size(), most_groups_);
+    if (groups > most_groups_) break;
+    ++families;
+  }
+  return families;
+}
+
+std::vector<DrillDown::Candidate> DrillDown::Next() const {
+  std::vector<Candidate> next;
+  const size_t families = FamiliesOfNext();
+  size_t room = most_groups_;
+  for (size_t i = 0; i < families; ++i) room -= std::min(waiting_[i].parts.size(), room);
+  for (size_t i = 0; i < families; ++i) {
+    const Family& family = waiting_[i];
+    const size_t limited = std::min(family.parts.size(), most_groups_);
+    std::vector<GroupNode> groups = Expanded(AtMost(family.parts, most_groups_, family.parent),
+                                             limited + room / (families - i));
+    room -= std::min(groups.size() - limited, room);
+    for (GroupNode& group : groups) next.push_back({std::move(group), family.parent});
+  }
+  return next;
+}
+
+bool DrillDown::TakeFewer() {
+  const size_t now = Next().size();
+  if (now <= kFewestGroups) return false;
+  most_groups_ = std::max(kFewestGroups, now / 2);
+  return true;
+}
+
+void DrillDown::Take(const v1::ExperimentResult& result) {
+  std::vector<Candidate> tested = Next();
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(FamiliesOfNext()));
+  for (const Candidate& candidate : tested) {
+    for (const v1::GroupResult& said : result.results()) {
+      if (said.role() == v1::TESTED && said.name() == candidate.group.name)
+        Judge(candidate.group, said);
+    }
+  }
+  std::ranges::stable_sort(waiting_, std::greater(), &Family::criticality);
+}
+
+void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result) {
+  if (group.parts.empty()) return;
+  if (result.verdict() != v1::INVALID && result.p_adjusted() <= kLargestP) {
+    waiting_.push_back({group.name, group.parts, result.criticality()});
+    return;
+  }
+  if (!result.has_ci_high()) return;
+  Seldom count;
+  Count(group, std::max(0.0, result.ci_high()) * static_cast<double>(group.calls), count);
+  if (count.seldom == 0) return;
+  unspoken_.push_back(StrCat(group.name, ": ", count.seldom, " of the ", count.all,
+                             " in it have so few of its calls that each could matter by itself"));
+}
+
+size_t DrillDown::Height() const {
+  size_t height = 0;
+  for (const Candidate& candidate : Next())
+    height = std::max(height, 1 + HeightOf(candidate.group.parts));
+  for (size_t i = FamiliesOfNext(); i < waiting_.size(); ++i)
+    height = std::max(height, 1 + HeightOf(waiting_[i].parts));
+  return height;
+}
+
+}  // namespace sbump

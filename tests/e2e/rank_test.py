@@ -1,0 +1,124 @@
+"""sbumpctl rank: from what is called to what decides the pace."""
+import json
+import pathlib
+import shutil
+import signal
+
+from harness import interpreters
+from harness.case import Case, main
+from harness.models import ModelCase
+from harness.session import Session
+
+BAD_ARGUMENTS, NO_MATCH, INVALID = 2, 7, 16
+STEP = ("--metric", "calls:*/thirty.py:step")
+# Larger doses and a wider margin than the defaults: soon an answer, on a machine that others use too.
+SOON = ("--yes", "--top-share", "40", "--margin", "0.3", "--look", "1s")
+
+
+def named(ranking, verdict):
+    return {result["name"] for result in ranking["results"] if result["verdict"] == verdict}
+
+
+class RankTest(Case):
+    def start_service(self):
+        target = self.start_target(interpreters.any_supported(), "thirty.py")
+        self.addCleanup(shutil.rmtree, target.ask("start"))
+        return target
+
+    def rank(self, target, *arguments, seconds=180):
+        return self.daemon.ctl("rank", "--pid", target.pid, *STEP, *SOON, "--format", "json", *arguments, seconds=seconds)
+
+    def ranking_of(self, answer):
+        self.assertEqual(answer.code, 0, answer)
+        return json.loads(answer.out.splitlines()[-1])
+
+    def assert_unharmed(self, target):
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
+
+    def test_three_of_thirty_modules(self):
+        target = self.start_service()
+        answer = self.rank(target, "--depth", "module", "--budget", "90s", "--no-confirmation")
+        ranking = self.ranking_of(answer)
+        modules = {name for name in named(ranking, "MATTERS") if name.startswith("shop.")}
+        self.assertEqual(modules, {"shop.part_03", "shop.part_14", "shop.part_22"}, answer)
+        tested = {result["name"]: result for result in ranking["results"] if result["name"].startswith("shop.")}
+        self.assertEqual(len(tested), 30, answer)
+        for name, result in tested.items():
+            self.assertAlmostEqual(result["hits_per_unit"], 3, delta=0.2)
+            self.assertTrue(name not in modules or 0.6 < result["criticality"] < 1.4, result)
+        self.assert_unharmed(target)
+
+    def test_what_matters_is_opened_and_confirmed(self):
+        """Among three modules with three functions each; all that it said is said again from its file."""
+        target = self.start_service()
+        file = pathlib.Path(self.scratch) / "rank.sbump"
+        chosen = [flag for number in (2, 3, 4) for flag in ("--target", "*/part_%02d.py:*" % number)]
+        answer = self.rank(target, *chosen, "--budget", "70s", "-o", file)
+        ranking = self.ranking_of(answer)
+        functions = {"shop.part_03:" + name for name in ("helper", "work", "Part.run")}
+        self.assertEqual(named(ranking, "MATTERS"), functions, answer)
+        self.assertIn(ranking["confirmed"]["name"], functions)
+        self.assertEqual(ranking["confirmed"]["verdict"], "MATTERS")
+        again = self.daemon.ctl("report", file, "--format", "json", "--html", file.with_suffix(".html"))
+        told = json.loads(again.out.splitlines()[-1])
+        self.assertEqual(told["results"], ranking["results"], again)
+        self.assertEqual(told["confirmed"], ranking["confirmed"], again)
+        self.assertIn("Confirmation", file.with_suffix(".html").read_text())
+        self.assert_unharmed(target)
+
+    def test_for_people(self):
+        target = self.start_service()
+        answer = self.daemon.ctl("rank", "--pid", target.pid, *STEP, *SOON, "--target", "*/part_03.py:*", "--depth", "module",
+                                 "--budget", "25s", "--no-confirmation", seconds=90)
+        self.assertEqual(answer.code, 0, answer)
+        self.assertRegex(answer.out, r"shop\.part_03 +MATTERS")
+        self.assertIn("3 functions are called", answer.err)
+        self.assertIn("testing 1 group", answer.err)
+        self.assert_unharmed(target)
+
+    def test_interrupted_it_says_what_it_knows(self):
+        target = self.start_service()
+        session = Session(self.daemon, "--pid", target.pid, *STEP, *SOON, "--budget", "5m", command="rank")
+        self.addCleanup(session.kill)
+        session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 60)
+        session.child.send_signal(signal.SIGINT)
+        self.assertEqual(session.child.wait(30), INVALID, session.child.errors)  # too few blocks for any verdict
+        last = session.updates[-1]
+        self.assertTrue(last["partial"])
+        self.assertEqual({result["verdict"] for result in last["results"]}, {"INVALID"})
+        self.assert_unharmed(target)
+
+    def test_nothing_is_called(self):
+        target = self.start_service()
+        answer = self.rank(target, "--target", "*/thirty.py:load")
+        self.assertEqual(answer.code, NO_MATCH, answer)
+        self.assertIn("called", answer.err)
+        self.assert_unharmed(target)
+
+    def test_what_makes_no_sense(self):
+        for arguments, why in ((["--native", "libc.so.6:write"], "--native"), (["--module", "top"], "--by module"),
+                               (["--by", "module", "--target", "*:*"], "--module"),
+                               (["--by", "module", "--depth", "class"], "--depth")):
+            answer = self.daemon.ctl("rank", "--pid", 1, *STEP, "--yes", *arguments)
+            self.assertEqual(answer.code, BAD_ARGUMENTS, answer)
+            self.assertIn(why, answer.err)
+
+
+class ModelRankTest(ModelCase):
+    def test_layers_of_a_model(self):
+        target = self.model(interpreters.any_supported())
+        target.ask("forward_for_ever")
+        answer = self.daemon.ctl("rank", "--pid", target.pid, "--by", "module", "--metric", "calls:*:Model.forward", *SOON,
+                                 "--budget", "60s", "--no-confirmation", "--format", "json", seconds=150)
+        self.assertEqual(answer.code, 0, answer)
+        ranking = json.loads(answer.out.splitlines()[-1])
+        names = {result["name"] for result in ranking["results"]}
+        self.assertTrue(all(name.startswith("top") for name in names), answer)
+        self.assertTrue(any(name.startswith("top.layers.") for name in named(ranking, "MATTERS")), answer)
+        self.assert_nothing_left(target)
+
+
+if __name__ == "__main__":
+    main()
