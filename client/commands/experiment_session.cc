@@ -8,6 +8,7 @@
 #include "client/commands/metric_stream.h"
 #include "client/commands/progress_bar.h"
 #include "client/experiment/experiment_view.h"
+#include "client/experiment/ranking_view.h"
 #include "client/experiment/run_header.h"
 #include "client/json_output.h"
 #include "client/printable.h"
@@ -23,6 +24,12 @@ bool AskOnTerminal() {
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+size_t WidthOf(int fd) { return IsTerminal(fd) ? SizeOf(fd).columns : kUnlimitedWidth; }
+
+void WriteLines(const std::vector<std::string>& lines, OutputFile* file) {
+  for (const std::string& line : lines) file->Write(line + "\n");
 }
 
 // One experiment's answers.
@@ -107,9 +114,7 @@ class Follower {
     bar_.Erase();
     if (flags_.json) file_->Write(JsonLine(reply));
     const Palette palette = PaletteFor(context_, STDERR_FILENO);
-    const size_t width =
-        IsTerminal(STDERR_FILENO) ? SizeOf(STDERR_FILENO).columns : kUnlimitedWidth;
-    for (const std::string& line : PlanLines(reply.plan(), palette, width))
+    for (const std::string& line : PlanLines(reply.plan(), palette, WidthOf(STDERR_FILENO)))
       std::cerr << line << "\n";
     if (!asks_first_) return;
     end_.declined = !AskOnTerminal();
@@ -182,15 +187,19 @@ ExitCode ExperimentSession::CheckWritten() {
   return ExitCode::kOk;
 }
 
-void TellResult(const CommandContext& context, bool json, const v1::ExperimentResult& result,
-                OutputFile* file) {
-  if (json) {
+void Tell(const CommandContext& context, bool json, const v1::ExperimentResult& result,
+          OutputFile* file) {
+  if (json)
     file->Write(JsonLine(result));
-    return;
-  }
-  const size_t width = IsTerminal(file->fd()) ? SizeOf(file->fd()).columns : kUnlimitedWidth;
-  for (const std::string& line : ResultLines(result, PaletteFor(context, file->fd()), width))
-    file->Write(line + "\n");
+  else
+    WriteLines(ResultLines(result, PaletteFor(context, file->fd()), WidthOf(file->fd())), file);
+}
+
+void Tell(const CommandContext& context, bool json, const v1::Ranking& ranking, OutputFile* file) {
+  if (json)
+    file->Write(JsonLine(ranking));
+  else
+    WriteLines(RankingLines(ranking, PaletteFor(context, file->fd()), WidthOf(file->fd())), file);
 }
 
 }  // namespace sbump

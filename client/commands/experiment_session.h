@@ -13,6 +13,7 @@
 #include "client/output_file.h"
 #include "client/session_outcome.h"
 #include "proto/sbump/v1/experiments.pb.h"
+#include "proto/sbump/v1/run_file.pb.h"
 
 namespace sbump {
 
@@ -54,8 +55,9 @@ class ExperimentSession {
   std::optional<Stopper> stopper_;
 };
 
-// To standard output: for people, or as the last line of JSON.
-void TellResult(const CommandContext& context, bool json, const v1::ExperimentResult& result,
-                OutputFile* file);
+// To standard output: for people, or a line of JSON; what is told last is what a script reads.
+void Tell(const CommandContext& context, bool json, const v1::ExperimentResult& result,
+          OutputFile* file);
+void Tell(const CommandContext& context, bool json, const v1::Ranking& ranking, OutputFile* file);
 
 }  // namespace sbump

@@ -6,14 +6,12 @@
 
 #include "client/commands/look_session.h"
 #include "client/experiment/ranking.h"
-#include "client/experiment/ranking_view.h"
 #include "client/human_units.h"
 #include "client/json_output.h"
 #include "client/printable.h"
 #include "client/rank/called_items.h"
 #include "client/rank/drill_down.h"
 #include "client/rank/group_tree.h"
-#include "client/text_table.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -188,24 +186,14 @@ class Ranker {
     made_.push_back({std::move(experiment), *end.result});
   }
 
-  // The best finding once more, alone and with a fresh seed.
   void Confirm() {
-    const v1::Ranking ranking = RankingOf(Made(), true);
-    if (ranking.results().empty() || ranking.results(0).verdict() != v1::MATTERS) return;
-    v1::Experiment experiment = base_;
-    const std::string& name = ranking.results(0).name();
-    for (const auto& [asked, result] : made_) {
-      for (const v1::TargetGroup& group : asked.groups()) {
-        if (group.name() == name) *experiment.add_groups() = group;
-      }
-    }
-    experiment.set_asks_first(false);
-    experiment.set_phase(v1::CONFIRMATION);
-    experiment.set_budget_ns(LeftNs());
-    if (base_.seed() != 0) experiment.set_seed(base_.seed() + made_.size());
-    Say(StrCat("confirming ", Printable(name), ", alone and with a fresh seed"));
-    ExperimentEnd end = session_.Run(experiment);
-    TakeEnd(std::move(experiment), end);
+    std::optional<v1::Experiment> experiment = ConfirmationOf(Made());
+    if (!experiment) return;
+    experiment->set_budget_ns(LeftNs());
+    Say(StrCat("confirming ", Printable(experiment->groups(0).name()),
+               ", alone and with a fresh seed"));
+    ExperimentEnd end = session_.Run(*experiment);
+    TakeEnd(*std::move(experiment), end);
   }
 
   std::vector<MadeExperiment> Made() const {
@@ -220,24 +208,13 @@ class Ranker {
       for (const std::string& words : drill.Unspoken()) ranking.add_warnings(words);
       if (!drill.is_done() && failure_.code == ExitCode::kOk && LeftNs() < kLeastExperimentNs)
         ranking.add_warnings("the budget is over: parts of groups that matter were not tested");
-      Write(ranking);
+      sbump::Tell(context_, flags_.experiment.json, ranking, &session_.standard_output());
       if (failure_.code == ExitCode::kOk && !ranking.invalid().empty())
         failure_ = {ExitCode::kInvalid, ""};
     }
     if (!failure_.message.empty()) return Fail(failure_.code, failure_.message);
     const ExitCode written = session_.CheckWritten();
     return written == ExitCode::kOk ? failure_.code : written;
-  }
-
-  void Write(const v1::Ranking& ranking) {
-    OutputFile& file = session_.standard_output();
-    if (flags_.experiment.json) {
-      file.Write(JsonLine(ranking));
-      return;
-    }
-    const size_t width = IsTerminal(file.fd()) ? SizeOf(file.fd()).columns : kUnlimitedWidth;
-    for (const std::string& line : RankingLines(ranking, PaletteFor(context_, file.fd()), width))
-      file.Write(line + "\n");
   }
 
   const CommandContext& context_;

@@ -2,7 +2,9 @@
 #include "client/commands/experiment_flags.h"
 #include "client/commands/experiment_session.h"
 #include "client/commands/process_flags.h"
+#include "client/experiment/ranking.h"
 #include "client/limits.h"
+#include "client/printable.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 
@@ -15,9 +17,17 @@ struct SweepFlags {
   std::vector<std::string> groups;  // NAME=PATTERN
   ExperimentFlags experiment;
   bool factorial = false;
+  bool confirm = false;
 };
 
 constexpr std::string_view kAllTargets = "targets";
+
+// Of --budget, for the confirmation.
+constexpr uint64_t kPartToConfirm = 4;
+
+uint64_t BudgetToConfirm(const SweepFlags& flags) {
+  return flags.experiment.budget_ns.value_or(0) / kPartToConfirm;
+}
 
 // `NAME=PATTERN`; groups of one name are one.
 absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
@@ -58,12 +68,39 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+// The best finding once more. JSON ends with the list of both.
+ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
+                 const v1::Experiment& experiment, const v1::ExperimentResult& result,
+                 ExperimentSession& session) {
+  std::vector<MadeExperiment> made = {{&experiment, &result}};
+  std::optional<v1::Experiment> again = ConfirmationOf(made);
+  ExperimentEnd end;
+  if (!again) {
+    Say("nothing to confirm: no group matters");
+  } else if (!session.stopper().is_stopped()) {
+    again->set_budget_ns(BudgetToConfirm(flags));
+    Say(StrCat("confirming ", Printable(again->groups(0).name()), ", alone and with a fresh seed"));
+    end = session.Run(*again);
+    if (end.result) made.push_back({&*again, &*end.result});
+  }
+  OutputFile& file = session.standard_output();
+  if (flags.experiment.json)
+    Tell(context, true, RankingOf(made, true), &file);
+  else if (end.result)
+    Tell(context, false, *end.result, &file);
+  return end.outcome.code == ExitCode::kOk ? ExitCode::kOk
+                                           : Fail(end.outcome.code, end.outcome.message);
+}
+
 ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
                const v1::Experiment& experiment, ExperimentSession& session) {
   const ExperimentEnd end = session.Run(experiment);
-  if (end.result)
-    TellResult(context, flags.experiment.json, *end.result, &session.standard_output());
+  if (end.result) Tell(context, flags.experiment.json, *end.result, &session.standard_output());
   if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
+  if (flags.confirm && end.result) {
+    const ExitCode code = Confirm(context, flags, experiment, *end.result, session);
+    if (code != ExitCode::kOk) return code;
+  }
   if (const ExitCode code = session.CheckWritten(); code != ExitCode::kOk) return code;
   return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
 }
@@ -80,6 +117,7 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
   TakeProcesses(flags.processes, experiment.mutable_attach());
   experiment.mutable_attach()->set_client_name(ClientName());
   experiment.set_factorial(flags.factorial);
+  if (flags.confirm) experiment.set_budget_ns(experiment.budget_ns() - BudgetToConfirm(flags));
   ExperimentSession session(context, flags.experiment);
   if (const ExitCode code = session.Connect(); code != ExitCode::kOk) return code;
   return Sweep(context, flags, experiment, session);
@@ -105,6 +143,10 @@ void AddSweep(CLI::App* root, CommandContext* context) {
                      "take, at most 10m)");
   app->add_flag("--factorial", flags->factorial,
                 "of two groups: also both at once, which tells serial work from parallel branches");
+  app->add_flag(
+      "--confirm", flags->confirm,
+      "test the group that matters most once more, alone and with a fresh seed: of several "
+      "groups the first one was lucky, too");
   app->callback([context, flags] { context->run = [=] { return RunSweep(*context, *flags); }; });
 }
 

@@ -222,4 +222,24 @@ v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool compl
   return ranking;
 }
 
+std::optional<v1::Experiment> ConfirmationOf(const std::vector<MadeExperiment>& experiments) {
+  const v1::Ranking ranking = RankingOf(experiments, true);
+  if (ranking.results().empty() || ranking.results(0).verdict() != v1::MATTERS) return std::nullopt;
+  for (auto made = experiments.rbegin(); made != experiments.rend(); ++made) {
+    for (const v1::TargetGroup& group : made->asked->groups()) {
+      if (group.name() != ranking.results(0).name()) continue;
+      v1::Experiment asked = *made->asked;
+      asked.clear_groups();
+      *asked.add_groups() = group;
+      asked.clear_asks_first();
+      asked.clear_doses();
+      asked.clear_factorial();
+      asked.set_phase(v1::CONFIRMATION);
+      if (asked.seed() != 0) asked.set_seed(asked.seed() + experiments.size());
+      return asked;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace sbump

@@ -155,6 +155,22 @@ class SweepTest(Case):
         self.assertIn("could not be read 10 times in a row", answer.err)
         self.assert_unharmed(target)
 
+    def test_the_best_finding_is_confirmed(self):
+        target = self.start_service()
+        file = pathlib.Path(self.scratch) / "run.sbump"
+        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+                            "--budget", "40s", "--top-share", "40", "--margin", "0.3", "--confirm", "-o", file)
+        self.assertEqual(answer.code, 0, answer)
+        ranking = json.loads(answer.out.splitlines()[-1])
+        self.assertEqual([result["name"] for result in ranking["results"]], ["critical", "hidden"], answer)
+        self.assertEqual(ranking["confirmed"]["name"], "critical")
+        self.assertEqual(ranking["confirmed"]["verdict"], "MATTERS", answer)
+        plans = [json.loads(line)["plan"] for line in file.read_text().splitlines() if line.startswith('{"plan"')]
+        self.assertEqual([plan["phase"] for plan in plans], ["MAIN", "CONFIRMATION"])
+        self.assertNotEqual(plans[0]["seed"], plans[1]["seed"])
+        self.assertEqual(len(plans[1]["groups"]), 2)  # and the control
+        self.assert_unharmed(target)
+
     def test_it_is_all_kept(self):
         """The file has the request, the plan, each window and the answer, which is computed again from it."""
         target = self.start_service()

@@ -186,5 +186,35 @@ TEST(Ranking, ItIsPartialWhereAnExperimentIsOrSomethingIsMissing) {
   EXPECT_TRUE(RankingFor({partial}).partial());
 }
 
+// ---- What to confirm ----
+
+std::optional<v1::Experiment> ToConfirm(const std::vector<Made>& all) {
+  std::vector<MadeExperiment> experiments;
+  for (const Made& made : all) experiments.push_back({&made.asked, &made.result});
+  return ConfirmationOf(experiments);
+}
+
+TEST(Confirmation, IsOfTheFirstOfTheListAlone) {
+  Made main = Of({Mattering("a", 0.3), Mattering("b", 0.9), Hidden("c")});
+  main.asked.set_seed(7);
+  main.asked.set_doses(2);
+  main.asked.set_asks_first(true);
+  main.asked.set_margin(0.1);
+  const auto asked = ToConfirm({main});
+  ASSERT_TRUE(asked.has_value());
+  ASSERT_EQ(asked->groups_size(), 1);
+  EXPECT_EQ(asked->groups(0).name(), "b");
+  EXPECT_EQ(asked->phase(), v1::CONFIRMATION);
+  EXPECT_EQ(asked->seed(), 8u);
+  EXPECT_EQ(asked->doses(), 0u);
+  EXPECT_FALSE(asked->asks_first());
+  EXPECT_EQ(asked->margin(), 0.1);
+}
+
+TEST(Confirmation, WhereNothingMattersThereIsNone) {
+  EXPECT_FALSE(ToConfirm({Of({Hidden("a")})}).has_value());
+  EXPECT_FALSE(ToConfirm({}).has_value());
+}
+
 }  // namespace
 }  // namespace sbump
