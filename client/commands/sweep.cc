@@ -16,6 +16,7 @@ struct SweepFlags {
   SelectionFlags selection;
   std::vector<std::string> groups;  // NAME=PATTERN
   ExperimentFlags experiment;
+  std::vector<std::string> negatives;
   bool factorial = false;
   bool confirm = false;
 };
@@ -52,6 +53,19 @@ absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
   return absl::OkStatus();
 }
 
+absl::Status AddNegativeControl(const SweepFlags& flags, v1::Experiment& experiment) {
+  if (flags.negatives.empty()) return absl::OkStatus();
+  SelectionFlags selection;
+  selection.targets = flags.negatives;
+  absl::StatusOr<v1::TargetSelection> built = BuildSelection(selection);
+  if (!built.ok()) return Annotate(built.status(), "--negative-control");
+  v1::TargetGroup& group = *experiment.add_groups();
+  group.set_name("the negative control");
+  group.set_role(v1::NEGATIVE_CONTROL);
+  *group.mutable_selection() = *std::move(built);
+  return absl::OkStatus();
+}
+
 absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   if (!flags.selection.HasTargets() && flags.groups.empty()) {
     return absl::InvalidArgumentError(
@@ -65,7 +79,7 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
     *group.mutable_selection() = std::move(selection);
   }
   for (const std::string& text : flags.groups) SB_RETURN_IF_ERROR(AddGroup(text, experiment));
-  return absl::OkStatus();
+  return AddNegativeControl(flags, experiment);
 }
 
 // The best finding once more. JSON ends with the list of both.

@@ -20,12 +20,12 @@ constexpr double kShareOfMargin = 0.8;
 // Of each group; the fewer where the time holds no more.
 constexpr uint32_t kDoses = 3, kFewestDoses = 2;
 
-// Groups that are delayed: tested ones that are called, and the control.
+// Groups that are delayed, of those that are called: the metric's own only where that is wanted.
 std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const ExperimentWishes& wishes,
                                   const Pilot& pilot) {
   std::vector<size_t> taken;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const bool is_wanted = groups[i].role == GroupRole::kTested || wishes.controls;
+    const bool is_wanted = groups[i].role != GroupRole::kPositiveControl || wishes.controls;
     if (is_wanted && pilot.hits_per_unit[i] > 0) taken.push_back(i);
   }
   return taken;

@@ -1,5 +1,6 @@
 #include "daemon/rpc/to_experiment.h"
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <utility>
@@ -96,6 +97,18 @@ absl::Status AddGroup(const v1::TargetSelection& from, uint32_t group, Combined&
   return absl::OkStatus();
 }
 
+absl::StatusOr<GroupRole> RoleOf(const v1::TargetGroup& group) {
+  switch (group.role()) {
+    case v1::GROUP_ROLE_UNSPECIFIED:
+    case v1::TESTED:
+      return GroupRole::kTested;
+    case v1::NEGATIVE_CONTROL:
+      return GroupRole::kNegativeControl;
+    default:
+      return absl::InvalidArgumentError("its role must be TESTED or NEGATIVE_CONTROL");
+  }
+}
+
 absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Group>& groups) {
   if (request.groups().empty() || request.groups_size() > kMostGroups) {
     return absl::InvalidArgumentError(
@@ -114,8 +127,12 @@ absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Grou
     const absl::Status added =
         AddGroup(group.selection(), static_cast<uint32_t>(groups.size()), combined);
     if (!added.ok()) return Annotate(added, where);
-    groups.push_back({.name = name});
+    const absl::StatusOr<GroupRole> role = RoleOf(group);
+    if (!role.ok()) return Annotate(role.status(), where);
+    groups.push_back({.name = name, .role = *role});
   }
+  if (std::ranges::count(groups, GroupRole::kTested, &Group::role) == 0)
+    return absl::InvalidArgumentError("groups: none of them is to be tested");
   if (!request.metric().has_sampled())
     groups.push_back({.name = "the metric's own function", .role = GroupRole::kPositiveControl});
   return combined;

@@ -155,6 +155,14 @@ class SweepTest(Case):
         self.assertIn("could not be read 10 times in a row", answer.err)
         self.assert_unharmed(target)
 
+    def test_a_negative_control_that_matters(self):
+        target = self.start_service()
+        answer = self.sweep(target, "--target", "*/service.py:hidden", "--negative-control", "*/service.py:critical",
+                            "--budget", "20s", "--top-share", "40")
+        self.assertEqual(answer.code, 16, answer)
+        self.assertIn("the negative control", json.loads(answer.out.splitlines()[-1])["invalid"])
+        self.assert_unharmed(target)
+
     def test_the_best_finding_is_confirmed(self):
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "run.sbump"

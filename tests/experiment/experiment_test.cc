@@ -299,5 +299,19 @@ TEST(ExperimentTest, AnArmThatIsSlowAgainAndAgainEndsIt) {
   EXPECT_LE(told.windows.back().block, 3u);
 }
 
+TEST(ExperimentTest, WhatCannotMatterAndSeemsToMakesItInvalid) {
+  for (const bool matters : {false, true}) {
+    FakeSpecimen service(
+        kUnitNs, {FakeGroup{}, FakeGroup{.cost = [=](double ns) { return matters ? ns : 0; }}});
+    service.noise = 0.1;
+    Told told;
+    ASSERT_TRUE(RunExperiment(service, {{"critical"}, {"idle", GroupRole::kNegativeControl}},
+                              Wishes(), told)
+                    .ok());
+    const std::string& invalid = told.answer->estimate.invalid;
+    EXPECT_EQ(invalid.find("the negative control idle") != std::string::npos, matters) << invalid;
+  }
+}
+
 }  // namespace
 }  // namespace sbump

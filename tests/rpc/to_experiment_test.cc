@@ -161,5 +161,19 @@ TEST(ToExperimentTest, PhasesWithAPlan) {
   ExpectRefused([](v1::Experiment& wrong) { wrong.set_doses(5); }, "doses is 5");
 }
 
+TEST(ToExperimentTest, AGroupMayBeANegativeControl) {
+  v1::Experiment request = Request();
+  request.mutable_groups(1)->set_role(v1::NEGATIVE_CONTROL);
+  EXPECT_EQ(ToExperiment(request)->groups[1].role, GroupRole::kNegativeControl);
+  ExpectRefused(
+      [](v1::Experiment& wrong) { wrong.mutable_groups(0)->set_role(v1::POSITIVE_CONTROL); },
+      "group \"parse\": its role must be");
+  ExpectRefused(
+      [](v1::Experiment& wrong) {
+        for (v1::TargetGroup& group : *wrong.mutable_groups()) group.set_role(v1::NEGATIVE_CONTROL);
+      },
+      "none of them is to be tested");
+}
+
 }  // namespace
 }  // namespace sbump
