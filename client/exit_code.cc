@@ -22,7 +22,7 @@ constexpr ExitCodeText kTexts[] = {
     {ExitCode::kPrecondition, "the kernel, or the state of the process, does not allow it"},
     {ExitCode::kPartial, "of several daemons some answered, and some did not"},
     {ExitCode::kGuardrail,
-     "a guardrail (--max-rate, --max-duty, --max-hold; of an experiment, a throughput below 30%) "
+     "a guardrail (--max-rate, --max-duty, --max-hold; of an experiment, --lowest-throughput) "
      "or "
      "max_duty of the policy ended the session"},
     {ExitCode::kInvalid, "the experiment proves nothing, and says why (a control failed, ...)"},

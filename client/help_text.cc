@@ -219,10 +219,10 @@ constexpr CommandText kTexts[] = {
      "docs/method.md says what the numbers mean, and what they cannot tell.",
      kSweepExamples},
     {"rank", "find what decides the pace: test all that is called, open what matters",
-     "Looks at what is called, without slowing anything, and groups it by package, module, class "
+     "Looks at what is called, without delays, and groups it by package, module, class "
      "and function (--by module: by the modules of a model). All groups are tested as `sweep` "
-     "does, those that matter are opened and their parts tested, and so on as far as --budget "
-     "allows. It ends with a list, and the first of it is tested once more, alone.\n"
+     "does, those with an effect are opened and their parts tested, and so on as far as --budget "
+     "allows. It ends with a list, and the first that matters is tested once more, alone.\n"
      "\n"
      "The plan of the first experiment is shown, and asked for. Ctrl-C ends it with what is known "
      "until then. A group without effect is not opened; whether something in it could matter by "

@@ -1,5 +1,6 @@
 #include "client/commands/experiment_session.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -13,14 +14,23 @@
 #include "client/json_output.h"
 #include "client/printable.h"
 #include "client/update_merger.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
 
-bool AskOnTerminal() {
+// No, too, where Ctrl-C comes first.
+bool AskOnTerminal(const Stopper& stopper) {
+  constexpr int kLookAgainMs = 100;
   std::cerr << "Go on? [y/N] " << std::flush;
+  pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  while (poll(&input, 1, kLookAgainMs) == 0) {
+    if (!stopper.is_stopped()) continue;
+    std::cerr << "\n";
+    return false;
+  }
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -36,10 +46,12 @@ void WriteLines(const std::vector<std::string>& lines, OutputFile* file) {
 class Follower {
  public:
   Follower(const CommandContext& context, const ExperimentFlags& flags, bool asks_first,
-           ExperimentRequests* requests, OutputFile* file, RunFileWriter* kept)
+           const Stopper& stopper, ExperimentRequests* requests, OutputFile* file,
+           RunFileWriter* kept)
       : context_(context),
         flags_(flags),
         asks_first_(asks_first),
+        stopper_(stopper),
         requests_(requests),
         file_(file),
         kept_(kept) {}
@@ -52,6 +64,7 @@ class Follower {
       case v1::RunReply::kPlan:
         return TakePlan(reply);
       case v1::RunReply::kWindow:
+        end_.has_pilot = true;
         if (flags_.json) file_->Write(JsonLine(reply));
         return;
       case v1::RunReply::kProgress:
@@ -81,6 +94,8 @@ class Follower {
     const std::string_view message = ToStd(status.message());
     if (message.starts_with("guardrail: "))
       return {ExitCode::kGuardrail, Printable(std::string(message))};
+    if (absl::IsCancelled(status) && stopper_.is_stopped())
+      return {ExitCode::kInvalid, "it was stopped before anything was measured"};
     if (!status.ok())
       return {ExitCodeFor(status, Subject::kProcess),
               message.empty() ? "refused, without a reason" : std::string(message)};
@@ -117,13 +132,16 @@ class Follower {
     for (const std::string& line : PlanLines(reply.plan(), palette, WidthOf(STDERR_FILENO)))
       std::cerr << line << "\n";
     if (!asks_first_) return;
-    end_.declined = !AskOnTerminal();
+    const uint64_t begin_ns = MonotonicNs();
+    end_.declined = !AskOnTerminal(stopper_);
+    end_.asked_ns = MonotonicNs() - begin_ns;
     requests_->Approve(!end_.declined);
   }
 
   const CommandContext& context_;
   const ExperimentFlags& flags_;
   const bool asks_first_;
+  const Stopper& stopper_;
   ExperimentRequests* requests_;
   OutputFile* file_;
   RunFileWriter* kept_;  // null: none
@@ -165,7 +183,7 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
   const auto stream = client_->RunExperiment();
   ExperimentRequests requests(stream.get());
   requests.Send(begin);
-  Follower follower(context_, flags_, experiment.asks_first(), &requests, &file_,
+  Follower follower(context_, flags_, experiment.asks_first(), *stopper_, &requests, &file_,
                     kept_ ? &*kept_ : nullptr);
   absl::StatusOr<std::unique_ptr<MetricSampler>> sampler = StartSampling(flags_.metric, &requests);
   if (!sampler.ok()) {
@@ -179,6 +197,13 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
   stopper_->OnStop(nullptr);
   if (*sampler != nullptr) (*sampler)->Stop();
   return follower.Finish(stream->Finish());
+}
+
+void ExperimentSession::Keep(const v1::Ranking& ranking) {
+  if (!kept_) return;
+  v1::RankingLine line;
+  *line.mutable_ranking() = ranking;
+  kept_->Write(line);
 }
 
 ExitCode ExperimentSession::CheckWritten() {

@@ -20,10 +20,12 @@ namespace sbump {
 struct ExperimentEnd {
   std::optional<v1::ExperimentPlan> plan;
   std::optional<v1::ExperimentResult> result;  // also one of what there was when it ended badly
-  // kOk: it came to its end, was stopped by the user, or its plan was not wanted.
+  // kOk: it came to its end, or its plan was not wanted.
   Outcome outcome;
   absl::Status status;  // of the call
+  bool has_pilot = false;
   bool declined = false;
+  uint64_t asked_ns = 0;  // the user took to answer
 };
 
 class ExperimentSession {
@@ -36,6 +38,9 @@ class ExperimentSession {
 
   // Tells plan and progress, with JSON also windows; keeps all of it in the file of --output.
   ExperimentEnd Run(const v1::Experiment& experiment);
+
+  // Into the file of --output, after the last one.
+  void Keep(const v1::Ranking& ranking);
 
   ControlClient& client() { return *client_; }
   Stopper& stopper() { return *stopper_; }

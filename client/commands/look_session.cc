@@ -11,22 +11,22 @@
 
 namespace sbump {
 
-Look LookAtCalls(ControlClient& client, Stopper& stopper, const v1::AttachRequest& request) {
+CallsSeen LookAtCalls(ControlClient& client, Stopper& stopper, const v1::AttachRequest& request) {
   const std::unique_ptr<UpdateStream> stream = client.Attach(request);
   stopper.OnStop([&client] { client.CancelAll(); });
-  Look look;
+  CallsSeen seen;
   UpdateMerger merger;
   v1::SessionUpdate piece;
   while (stream->Read(&piece)) {
     std::optional<v1::SessionUpdate> update = merger.Add(std::move(piece));
-    if (update) look.head = *std::move(update);  // the last one has all rows
+    if (update) seen.head = *std::move(update);  // the last one has all rows
   }
   stopper.OnStop(nullptr);
   const absl::Status status = stream->Finish();
-  for (const std::string& warning : look.head.warnings())
+  for (const std::string& warning : seen.head.warnings())
     Say(StrCat("warning: ", Printable(warning)));
-  look.outcome = AttachOutcome(look.head, {.status = status});
-  return look;
+  seen.outcome = AttachOutcome(seen.head, {.status = status});
+  return seen;
 }
 
 }  // namespace sbump

@@ -8,12 +8,12 @@
 
 namespace sbump {
 
-struct Look {
+struct CallsSeen {
   v1::SessionUpdate head;  // with all rows
   Outcome outcome;         // kOk: it went to its end
 };
 
 // `request` has a duration.
-Look LookAtCalls(ControlClient& client, Stopper& stopper, const v1::AttachRequest& request);
+CallsSeen LookAtCalls(ControlClient& client, Stopper& stopper, const v1::AttachRequest& request);
 
 }  // namespace sbump

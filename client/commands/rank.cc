@@ -4,8 +4,10 @@
 #include "client/commands/process_flags.h"
 #include "client/commands/rank_session.h"
 #include "client/limits.h"
+#include "client/rank/rank_budget.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
 
 namespace sbump {
 namespace {
@@ -24,6 +26,11 @@ absl::Status CheckSelection(const RankFlags& flags) {
     return absl::InvalidArgumentError("--module is for --by module");
   if (flags.by_module() && flags.depth != "auto")
     return absl::InvalidArgumentError("--depth is of code, and not for --by module");
+  if (flags.LookNs() == 0 || flags.BudgetNs() < flags.LookNs() + kLeastExperimentNs)
+    return absl::InvalidArgumentError(
+        StrCat("--budget ", FormatDuration(flags.BudgetNs()), " with --look ",
+               FormatDuration(flags.LookNs()), ": it takes a look and ",
+               FormatDuration(kLeastExperimentNs), " of experiments at least"));
   return absl::OkStatus();
 }
 

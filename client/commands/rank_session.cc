@@ -1,17 +1,20 @@
 #include "client/commands/rank_session.h"
 
-#include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "client/commands/look_session.h"
 #include "client/experiment/ranking.h"
+#include "client/experiment/run_file.h"
 #include "client/human_units.h"
 #include "client/json_output.h"
 #include "client/printable.h"
 #include "client/rank/called_items.h"
 #include "client/rank/drill_down.h"
 #include "client/rank/group_tree.h"
+#include "client/rank/rank_budget.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -19,13 +22,9 @@
 namespace sbump {
 namespace {
 
-constexpr uint64_t kLookNs = 3'000'000'000, kBudgetNs = 900'000'000'000;
-// Less time is enough for no experiment.
-constexpr uint64_t kLeastExperimentNs = 5'000'000'000;
-// Of the budget, for the confirmation; of what is left, for one of several experiments to come.
-constexpr double kShareToConfirm = 0.15;
-constexpr size_t kMostStagesReckonedWith = 3;
 constexpr size_t kMostGroups = 32;
+// As many as a file holds.
+constexpr size_t kMostExperiments = kMostRunStages - 1;
 // Of each group. A slope takes no more, and each is a window in every block.
 constexpr uint32_t kDoses = 2;
 
@@ -39,6 +38,13 @@ GroupLevel DeepestOf(const RankFlags& flags) {
 
 // ---- What is asked ----
 
+// Of a file of targets that is for attach, too.
+template <typename Target>
+void TakeAwayDelay(Target& target) {
+  target.clear_delay_ns();
+  target.clear_every();
+}
+
 // All that there is, where nothing is chosen.
 absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
                                                       const v1::WorkMetric& metric) {
@@ -46,6 +52,8 @@ absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
   if (!selection.HasTargets() && flags.by_module()) selection.modules = {"*"};
   if (!selection.HasTargets()) selection.targets = {"*:*"};
   SB_ASSIGN_OR_RETURN(v1::TargetSelection look, BuildSelection(selection));
+  for (v1::TargetPattern& pattern : *look.mutable_patterns()) TakeAwayDelay(pattern);
+  for (v1::ModuleTarget& module : *look.mutable_modules()) TakeAwayDelay(module);
   // Of the metric's own function the answer is known.
   if (metric.has_calls()) look.add_exclude(metric.calls().pattern());
   return look;
@@ -58,7 +66,6 @@ v1::TargetSelection Frame(const RankFlags& flags, const v1::TargetSelection& loo
   frame.clear_modules();
   frame.clear_exclude();
   for (const std::string& pattern : flags.selection.excludes) frame.add_exclude(pattern);
-  frame.set_paths_only(!flags.by_module());
   return frame;
 }
 
@@ -87,14 +94,16 @@ class Ranker {
         flags_(flags),
         base_(std::move(base)),
         session_(session),
-        end_ns_(MonotonicNs() + flags.experiment.budget_ns.value_or(kBudgetNs)) {}
+        budget_(MonotonicNs(), flags.BudgetNs(), !flags.no_confirmation) {}
 
   ExitCode Go() {
     if (const ExitCode code = LookAround(); code != ExitCode::kOk) return code;
     DrillDown drill(MakeGroupTree(items_, DeepestOf(flags_)), kMostGroups);
-    TestGroups(drill);
-    if (declined_) return ExitCode::kOk;
-    if (MayGoOn() && !flags_.no_confirmation) Confirm();
+    while (MayTest(drill)) Test(drill);
+    is_complete_ &= drill.is_done();
+    if (!drill.is_done() && IsWell())
+      notes_.push_back("the budget is over: parts of groups with an effect were not tested");
+    if (IsWell() && !flags_.no_confirmation && budget_.HoldsConfirmation(MonotonicNs())) Confirm();
     return Tell(drill);
   }
 
@@ -105,14 +114,14 @@ class Ranker {
     if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));
     *request.mutable_selection() = *selection;
     frame_ = Frame(flags_, *selection);
-    request.set_duration_ns(flags_.look_ns.value_or(kLookNs));
+    request.set_duration_ns(flags_.LookNs());
     Say(StrCat("looking for ", HumanNs(request.duration_ns()), " at what is called"));
-    const Look look = LookAtCalls(session_.client(), session_.stopper(), request);
-    if (session_.stopper().is_stopped()) return Fail(ExitCode::kInvalid, "nothing was tested yet");
-    if (look.outcome.code != ExitCode::kOk) return Fail(look.outcome.code, look.outcome.message);
+    const CallsSeen seen = LookAtCalls(session_.client(), session_.stopper(), request);
+    if (session_.stopper().is_stopped()) return Fail(ExitCode::kInvalid, kNothingYet);
+    if (seen.outcome.code != ExitCode::kOk) return Fail(seen.outcome.code, seen.outcome.message);
     const Width width = flags_.selection.HasTargets() ? Width::kCalled : Width::kAll;
-    items_ = flags_.by_module() ? ModuleItems(look.head.targets(), width)
-                                : CodeItems(look.head.targets(), width);
+    items_ = flags_.by_module() ? ModuleItems(seen.head.targets(), width)
+                                : CodeItems(seen.head.targets(), width);
     if (items_.empty())
       return Fail(ExitCode::kNoMatch, "nothing but the metric's own function was called");
     Say(StrCat(HumanCount(items_.size()), flags_.by_module() ? " modules" : " functions",
@@ -120,63 +129,77 @@ class Ranker {
     return ExitCode::kOk;
   }
 
-  bool MayGoOn() const {
-    return failure_.code == ExitCode::kOk && !session_.stopper().is_stopped() &&
-           LeftNs() >= kLeastExperimentNs;
+  bool IsWell() const {
+    return failure_.code == ExitCode::kOk && !declined_ && !session_.stopper().is_stopped();
   }
 
-  uint64_t LeftNs() const {
-    const uint64_t now_ns = MonotonicNs();
-    return now_ns >= end_ns_ ? 0 : end_ns_ - now_ns;
+  bool MayTest(const DrillDown& drill) const {
+    return !drill.is_done() && IsWell() && made_.size() < kMostExperiments &&
+           budget_.HoldsTest(MonotonicNs());
   }
 
-  // Of what is left now; the rest is for what is still to come.
-  uint64_t BudgetOfStage(const DrillDown& drill) const {
-    const double all_ns = static_cast<double>(flags_.experiment.budget_ns.value_or(kBudgetNs));
-    const double reserve_ns = flags_.no_confirmation ? 0 : kShareToConfirm * all_ns;
-    const double left_ns = static_cast<double>(LeftNs()) - reserve_ns;
-    const size_t stages = std::clamp<size_t>(drill.Height(), 1, kMostStagesReckonedWith);
-    return static_cast<uint64_t>(std::max(left_ns / static_cast<double>(stages), 1e9));
-  }
-
-  void TestGroups(DrillDown& drill) {
-    while (!drill.is_done() && MayGoOn()) {
-      v1::Experiment experiment = NextExperiment(drill);
-      ExperimentEnd end = session_.Run(experiment);
-      declined_ = end.declined;
-      if (declined_) return;
-      if (absl::IsResourceExhausted(end.status) && !end.plan && drill.TakeFewer()) continue;
-      TakeEnd(std::move(experiment), end);
-      if (end.result) drill.Take(*end.result);
+  void Test(DrillDown& drill) {
+    v1::Experiment experiment = NextExperiment(drill);
+    ExperimentEnd end = session_.Run(experiment);
+    budget_.Extend(end.asked_ns);
+    declined_ = end.declined;
+    refusal_ = end.outcome.code == ExitCode::kOk ? "" : end.outcome.message;
+    if (IsTooLong(end)) return GiveLess(drill);
+    if (IsNotCalled(end)) {
+      notes_.push_back(StrCat(WhatIsTested(experiment), ": ", refusal_));
+      is_complete_ = false;
+      return drill.Skip();
     }
+    TakeEnd(std::move(experiment), end);
+    if (end.result) drill.Take(*end.result);
   }
 
-  v1::Experiment NextExperiment(const DrillDown& drill) {
+  // Of the daemon's limits that is the only one that a pilot comes before.
+  static bool IsTooLong(const ExperimentEnd& end) {
+    return end.outcome.code == ExitCode::kLimit && end.has_pilot && !end.plan;
+  }
+
+  // Parts that are not called while there is work: the others may be.
+  bool IsNotCalled(const ExperimentEnd& end) const {
+    return end.outcome.code == ExitCode::kPrecondition && !end.plan && !made_.empty();
+  }
+
+  // Where that is impossible it is the budget that is over.
+  void GiveLess(DrillDown& drill) {
+    if (drill.TakeFewer()) return;
+    is_complete_ = false;
+    drill.Skip();
+  }
+
+  v1::Experiment NextExperiment(const DrillDown& drill) const {
     v1::Experiment experiment = base_;
     experiment.set_asks_first(base_.asks_first() && made_.empty());
-    experiment.set_budget_ns(BudgetOfStage(drill));
+    experiment.set_budget_ns(budget_.OfStageNs(MonotonicNs(), drill.StagesToCome()));
     experiment.set_doses(kDoses);
     if (base_.seed() != 0) experiment.set_seed(base_.seed() + made_.size());
     for (const DrillDown::Candidate& candidate : drill.Next())
       *experiment.add_groups() =
           GroupOf(candidate.group, candidate.part_of, flags_.by_module(), frame_);
-    SayWhatIsTested(experiment);
+    Say(StrCat("testing ", WhatIsTested(experiment)));
     return experiment;
   }
 
-  static void SayWhatIsTested(const v1::Experiment& experiment) {
-    std::string parents;
-    for (const v1::TargetGroup& group : experiment.groups()) {
-      if (group.part_of().empty() || parents.find(group.part_of()) != std::string::npos) continue;
-      parents += StrCat(parents.empty() ? "" : ", ", Printable(group.part_of()));
-    }
-    Say(StrCat("testing ", experiment.groups_size(),
-               experiment.groups_size() == 1 ? " group" : " groups",
-               parents.empty() ? "" : StrCat(": parts of ", parents)));
+  // "3 groups: parts of shop, orders".
+  static std::string WhatIsTested(const v1::Experiment& experiment) {
+    std::set<std::string> parents;
+    for (const v1::TargetGroup& group : experiment.groups())
+      if (!group.part_of().empty()) parents.insert(Printable(group.part_of()));
+    std::string words =
+        StrCat(experiment.groups_size(), experiment.groups_size() == 1 ? " group" : " groups");
+    for (const std::string& parent : parents)
+      words += StrCat(parent == *parents.begin() ? ": parts of " : ", ", parent);
+    return words;
   }
 
   void TakeEnd(v1::Experiment experiment, ExperimentEnd& end) {
-    failure_ = end.outcome;
+    const bool was_stopped_early = session_.stopper().is_stopped() && !end.result;
+    if (was_stopped_early) is_complete_ = false;
+    if (!was_stopped_early || made_.empty()) failure_ = end.outcome;
     if (!end.result) return;
     if (flags_.experiment.json) {
       v1::RunReply reply;
@@ -189,10 +212,14 @@ class Ranker {
   void Confirm() {
     std::optional<v1::Experiment> experiment = ConfirmationOf(Made());
     if (!experiment) return;
-    experiment->set_budget_ns(LeftNs());
+    experiment->set_budget_ns(budget_.LeftNs(MonotonicNs()));
     Say(StrCat("confirming ", Printable(experiment->groups(0).name()),
                ", alone and with a fresh seed"));
     ExperimentEnd end = session_.Run(*experiment);
+    if (IsTooLong(end)) {
+      notes_.push_back(StrCat("there was no time for the confirmation: ", end.outcome.message));
+      return;
+    }
     TakeEnd(*std::move(experiment), end);
   }
 
@@ -203,29 +230,38 @@ class Ranker {
   }
 
   ExitCode Tell(const DrillDown& drill) {
-    if (!made_.empty()) {
-      v1::Ranking ranking = RankingOf(Made(), drill.is_done());
-      for (const std::string& words : drill.Unspoken()) ranking.add_warnings(words);
-      if (!drill.is_done() && failure_.code == ExitCode::kOk && LeftNs() < kLeastExperimentNs)
-        ranking.add_warnings("the budget is over: parts of groups that matter were not tested");
-      sbump::Tell(context_, flags_.experiment.json, ranking, &session_.standard_output());
-      if (failure_.code == ExitCode::kOk && !ranking.invalid().empty())
-        failure_ = {ExitCode::kInvalid, ""};
-    }
-    if (!failure_.message.empty()) return Fail(failure_.code, failure_.message);
-    const ExitCode written = session_.CheckWritten();
-    return written == ExitCode::kOk ? failure_.code : written;
+    if (declined_ && refusal_.empty()) return ExitCode::kOk;
+    if (made_.empty()) return TellNothing();
+    v1::Ranking ranking = RankingOf(Made(), is_complete_);
+    for (const std::string& note : notes_) ranking.add_warnings(note);
+    for (const std::string& words : drill.Unspoken()) ranking.add_warnings(words);
+    session_.Keep(ranking);
+    sbump::Tell(context_, flags_.experiment.json, ranking, &session_.standard_output());
+    if (failure_.code != ExitCode::kOk) return Fail(failure_.code, failure_.message);
+    if (const ExitCode code = session_.CheckWritten(); code != ExitCode::kOk) return code;
+    return ranking.invalid().empty() ? ExitCode::kOk : ExitCode::kInvalid;
   }
+
+  ExitCode TellNothing() const {
+    if (failure_.code != ExitCode::kOk) return Fail(failure_.code, failure_.message);
+    if (session_.stopper().is_stopped()) return Fail(ExitCode::kInvalid, kNothingYet);
+    return Fail(ExitCode::kLimit, refusal_.empty() ? std::string(kNothingYet) : refusal_);
+  }
+
+  static constexpr std::string_view kNothingYet = "nothing was tested yet";
 
   const CommandContext& context_;
   const RankFlags& flags_;
   const v1::Experiment base_;  // without groups
   ExperimentSession& session_;
-  const uint64_t end_ns_;
+  RankBudget budget_;
   v1::TargetSelection frame_;
   std::vector<CalledItem> items_;
   std::vector<std::pair<v1::Experiment, v1::ExperimentResult>> made_;
+  std::vector<std::string> notes_;  // why something was not tested
+  std::string refusal_;             // of the last experiment
   Outcome failure_;
+  bool is_complete_ = true;
   bool declined_ = false;
 };
 

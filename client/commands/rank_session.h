@@ -21,6 +21,8 @@ struct RankFlags {
   bool no_confirmation = false;
   ExperimentFlags experiment;
 
+  uint64_t LookNs() const { return look_ns.value_or(3'000'000'000); }
+  uint64_t BudgetNs() const { return experiment.budget_ns.value_or(900'000'000'000); }
   bool by_module() const { return by == "module"; }
 };
 

@@ -157,6 +157,10 @@ void AddSweep(CLI::App* root, CommandContext* context) {
                      "take, at most 10m)");
   app->add_flag("--factorial", flags->factorial,
                 "of two groups: also both at once, which tells serial work from parallel branches");
+  AddRepeated(app, "--negative-control", &flags->negatives,
+              "functions that cannot matter, as nobody waits for them: where they seem to, the "
+              "whole experiment is INVALID; repeatable")
+      ->type_name("PATTERN");
   app->add_flag(
       "--confirm", flags->confirm,
       "test the group that matters most once more, alone and with a fresh seed: of several "

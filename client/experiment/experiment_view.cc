@@ -78,15 +78,6 @@ std::string SlackLine(const v1::GroupResult& group) {
                 HumanNsOf(group.slack_high_ns()), ")");
 }
 
-std::string IntrusionLine(const v1::ExperimentResult& result) {
-  std::string line =
-      StrCat("the probes themselves cost ", Percent(result.intrusion()), " of a unit's time");
-  if (result.has_intrusion_low())
-    line += StrCat(" (", Percent(result.intrusion_low()), " to ", Percent(result.intrusion_high()),
-                   ")");
-  return line;
-}
-
 }  // namespace
 
 std::string VerdictText(v1::Verdict verdict) {
@@ -123,6 +114,12 @@ std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
     text += StrCat(text.empty() ? "" : ", ", HumanNs(delay_ns));
   if (!text.empty() && every > 1) text += StrCat(", at one call of ", HumanCount(every));
   return text;
+}
+
+std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high) {
+  std::string line = StrCat("the probes themselves cost ", Percent(share), " of a unit's time");
+  if (low && high) line += StrCat(" (", Percent(*low), " to ", Percent(*high), ")");
+  return line;
 }
 
 std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette& palette,
@@ -182,7 +179,7 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
     if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
-  if (result.has_intrusion()) lines.push_back(IntrusionLine(result));
+  if (result.has_intrusion()) lines.push_back(IntrusionLineOf(result));
   AddWarnings(result.warnings(), "", lines);
   return lines;
 }

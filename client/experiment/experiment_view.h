@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace sbump {
 // "MATTERS", "does not matter", "undecided", "INVALID".
 std::string VerdictText(v1::Verdict verdict);
 Cell VerdictCell(v1::Verdict verdict);
+
+// "the probes themselves cost 1.2% of a unit's time (0.8% to 1.6%)".
+std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high);
 
 // "[0.91, 1.08]"; "-" where there is none.
 std::string IntervalText(const v1::GroupResult& result);
@@ -28,6 +32,13 @@ std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette
 
 // One line: a bar where the number of windows is known, and the time that remains.
 std::string ProgressLine(const v1::ExperimentProgress& progress, size_t width);
+
+// The same of a result or ranking that has it.
+template <typename Result>
+std::string IntrusionLineOf(const Result& result) {
+  if (!result.has_intrusion_low()) return IntrusionLine(result.intrusion(), {}, {});
+  return IntrusionLine(result.intrusion(), result.intrusion_low(), result.intrusion_high());
+}
 
 std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const Palette& palette,
                                      size_t width);

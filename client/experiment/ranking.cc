@@ -117,6 +117,8 @@ struct Together {
 
 // As each part was delayed by the same at each call in the whole, a part has as much of what was
 // injected as it has of the calls. One that is never called has none, and needs no number.
+// Of 95 % at least: parts were held against the same windows without delay, so that their errors
+// may all be one.
 std::optional<Together> Combine(std::vector<const v1::GroupResult*> parts) {
   std::erase_if(parts, [](const v1::GroupResult* part) { return part->hits_per_unit() <= 0; });
   if (parts.empty()) return std::nullopt;
@@ -126,15 +128,12 @@ std::optional<Together> Combine(std::vector<const v1::GroupResult*> parts) {
     hits += part->hits_per_unit();
   }
   Together together;
-  double low = 0, high = 0;
   for (const v1::GroupResult* part : parts) {
     const double weight = part->hits_per_unit() / hits;
     together.criticality += weight * part->criticality();
-    low += std::pow(weight * (part->criticality() - part->ci_low()), 2);
-    high += std::pow(weight * (part->ci_high() - part->criticality()), 2);
+    together.interval.low += weight * part->ci_low();
+    together.interval.high += weight * part->ci_high();
   }
-  together.interval = {together.criticality - std::sqrt(low),
-                       together.criticality + std::sqrt(high)};
   return together;
 }
 
@@ -181,7 +180,29 @@ v1::OpenedGroup Opened(const Collector& all, const Tested& group) {
   return opened;
 }
 
+// A group whose parts nothing can be said of is what is known.
+bool IsOpened(const Collector& all, const Tested& group) {
+  return std::ranges::any_of(
+      group.parts, [&](size_t part) { return all.tested[part].result.verdict() != v1::INVALID; });
+}
+
 // ---- All of it ----
+
+void AddWarning(const std::string& warning, v1::Ranking& ranking) {
+  if (std::ranges::count(ranking.warnings(), warning) == 0) ranking.add_warnings(warning);
+}
+
+// The most of any experiment.
+void TakeIntrusion(const v1::ExperimentResult& result, v1::Ranking& ranking) {
+  if (!result.has_intrusion()) return;
+  if (ranking.has_intrusion() && ranking.intrusion() >= result.intrusion()) return;
+  ranking.set_intrusion(result.intrusion());
+  ranking.clear_intrusion_low();
+  ranking.clear_intrusion_high();
+  if (!result.has_intrusion_low()) return;
+  ranking.set_intrusion_low(result.intrusion_low());
+  ranking.set_intrusion_high(result.intrusion_high());
+}
 
 // Nothing can be concluded where nothing can of any experiment.
 void TakeInvalid(const std::vector<MadeExperiment>& experiments, v1::Ranking& ranking) {
@@ -189,7 +210,7 @@ void TakeInvalid(const std::vector<MadeExperiment>& experiments, v1::Ranking& ra
   bool any_valid = false;
   for (const MadeExperiment& made : experiments) {
     const std::string& invalid = made.result->invalid();
-    if (!invalid.empty()) ranking.add_warnings(StrCat("an experiment says nothing: ", invalid));
+    if (!invalid.empty()) AddWarning(StrCat("an experiment says nothing: ", invalid), ranking);
     if (made.asked->phase() == v1::CONFIRMATION) continue;
     any_valid |= invalid.empty();
     if (why.empty()) why = invalid;
@@ -206,14 +227,15 @@ v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool compl
   for (const MadeExperiment& made : experiments) {
     all.Take(made);
     partial |= made.result->partial();
-    for (const std::string& warning : made.result->warnings()) ranking.add_warnings(warning);
+    for (const std::string& warning : made.result->warnings()) AddWarning(warning, ranking);
+    TakeIntrusion(*made.result, ranking);
   }
   std::vector<v1::GroupResult> leaves;
   for (const Tested& group : all.tested) {
-    if (group.parts.empty())
-      leaves.push_back(group.result);
-    else
+    if (IsOpened(all, group))
       *ranking.add_opened() = Opened(all, group);
+    else
+      leaves.push_back(group.result);
   }
   for (v1::GroupResult& result : Ordered(leaves)) *ranking.add_results() = std::move(result);
   if (all.confirmed) *ranking.mutable_confirmed() = *all.confirmed;

@@ -43,13 +43,18 @@ void AddOpened(const v1::OpenedGroup& opened, std::vector<std::string>& lines) {
   if (!opened.words().empty()) lines.push_back(StrCat("  ", Printable(opened.words())));
 }
 
-// Why there is no answer. Of undecided ones that is the same for all.
+// What the numbers do not say. Of undecided ones that is the same for all.
 void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
   size_t undecided = 0;
   for (const v1::GroupResult& group : ranking.results()) {
     undecided += group.verdict() == v1::UNDECIDED;
-    if (group.verdict() == v1::INVALID && !group.why().empty())
+    const bool is_odd = group.verdict() == v1::INVALID || group.criticality() < 0;
+    if (group.verdict() != v1::UNDECIDED && group.verdict() != v1::DOES_NOT_MATTER && is_odd &&
+        !group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
+    if (group.verdict() != v1::MATTERS) continue;
+    for (const std::string& warning : group.warnings())
+      lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", Printable(warning)));
   }
   if (undecided == 0) return;
   lines.push_back(StrCat("undecided: ", undecided, undecided == 1 ? " group" : " groups",
@@ -77,6 +82,7 @@ std::vector<std::string> RankingLines(const v1::Ranking& ranking, const Palette&
   AddReasons(ranking, lines);
   for (const v1::OpenedGroup& opened : ranking.opened()) AddOpened(opened, lines);
   if (ranking.has_confirmed()) lines.push_back(ConfirmedLine(ranking.confirmed()));
+  if (ranking.has_intrusion()) lines.push_back(IntrusionLineOf(ranking));
   for (const std::string& warning : ranking.warnings())
     lines.push_back(StrCat("warning: ", Printable(warning)));
   return lines;

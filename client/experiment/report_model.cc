@@ -96,6 +96,14 @@ v1::Ranking RankingOfAll(const Report& report, bool complete) {
   return RankingOf(made, complete);
 }
 
+// Why nothing more was tested no experiment says.
+void TakeTold(const v1::Ranking& told, v1::Ranking& ranking) {
+  ranking.set_partial(ranking.partial() || told.partial());
+  for (const std::string& warning : told.warnings()) {
+    if (std::ranges::count(ranking.warnings(), warning) == 0) ranking.add_warnings(warning);
+  }
+}
+
 // "the first 40.0 us per unit are not felt (31.0 us to 44.0 us)"; empty where none was found.
 std::string SlackWords(const v1::GroupResult& group) {
   if (!group.has_slack_ns()) return "";
@@ -111,7 +119,7 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 absl::StatusOr<Report> MakeReport(RunFile file) {
   const size_t experiments = file.stages.size();
   const bool complete = HasAllPlans(file.stages);
-  Report report = {.header = std::move(file.header), .is_ranking = experiments > 1};
+  Report report = {.header = std::move(file.header), .is_ranking = experiments > 1 || file.ranking};
   for (size_t i = 0; i < experiments; ++i) {
     if (file.stages[i].plan) report.stages.push_back(MakeStage(i + 1, std::move(file.stages[i])));
   }
@@ -119,6 +127,7 @@ absl::StatusOr<Report> MakeReport(RunFile file) {
     return absl::FailedPreconditionError(
         "nothing to report: the file ends before a plan, so nothing was slowed or measured");
   report.ranking = RankingOfAll(report, complete);
+  if (file.ranking) TakeTold(*file.ranking, report.ranking);
   report.notes = std::move(file.gaps);
   NoteDifferences(report);
   NoteOtherMetrics(report);

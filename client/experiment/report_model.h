@@ -27,7 +27,8 @@ struct ReportedStage {
 struct Report {
   v1::RunFileHeader header;
   std::vector<ReportedStage> stages;  // at least one, in the order of the file
-  // Of several experiments: what `ranking` says is the answer. Else it is that of the only stage.
+  // What `ranking` says is the answer: of several experiments, or one of `rank`. Else it is that of
+  // the only stage.
   bool is_ranking = false;
   v1::Ranking ranking;  // of all stages
   // About the file rather than the run: what is missing, what the daemon told otherwise.

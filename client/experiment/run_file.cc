@@ -76,14 +76,23 @@ class Parser {
                                  : absl::OkStatus();
   }
 
-  // A line that is no reply: a further experiment, or what a newer version knows.
+  // A line that is no reply: a further experiment, what was told of all of them, or what a newer
+  // version knows.
   absl::Status TakeRequest(std::string_view line) {
+    if (line.starts_with("{\"ranking\"")) return TakeRanking(line);
     v1::RunRequest request;
     SB_RETURN_IF_ERROR(ParseJson(line, request));
     if (!request.has_begin()) return absl::OkStatus();
     if (file_->stages.size() == kMostRunStages)
       return absl::ResourceExhaustedError(StrCat("more than ", kMostRunStages, " experiments"));
     file_->stages.push_back({.experiment = std::move(*request.mutable_begin())});
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeRanking(std::string_view line) {
+    v1::RankingLine ranking;
+    SB_RETURN_IF_ERROR(ParseJson(line, ranking));
+    file_->ranking = std::move(*ranking.mutable_ranking());
     return absl::OkStatus();
   }
 
@@ -208,6 +217,8 @@ absl::StatusOr<RunFileWriter> RunFileWriter::Create(const std::string& path,
 }
 
 void RunFileWriter::Write(const v1::RunReply& reply) { file_.Write(JsonLine(reply)); }
+
+void RunFileWriter::Write(const v1::RankingLine& ranking) { file_.Write(JsonLine(ranking)); }
 
 void RunFileWriter::Write(const v1::RunRequest& begin) { file_.Write(JsonLine(begin)); }
 

@@ -50,6 +50,8 @@ inline bool IsConfirmation(const RunStage& stage) {
 struct RunFile {
   v1::RunFileHeader header;
   std::vector<RunStage> stages;  // at least one
+  // What was told of all of them; none where they were no ranking, or it was cut off.
+  std::optional<v1::Ranking> ranking;
   // What of the file could not be read, and is missing above; empty: nothing.
   std::vector<std::string> gaps;
 };
@@ -74,6 +76,8 @@ class RunFileWriter {
   void Write(const v1::RunReply& reply);
   // A further experiment's `begin`.
   void Write(const v1::RunRequest& begin);
+  // The last line.
+  void Write(const v1::RankingLine& ranking);
   bool failed() const { return file_.failed(); }
   // "run.sbump: No space left on device".
   std::string Trouble() const { return file_.Trouble(); }

@@ -1,5 +1,6 @@
 #include "client/rank/called_items.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -17,12 +18,14 @@ std::string ModuleName(const v1::TargetStats& row) {
   return row.filename().ends_with("/__init__.py") ? name + ".__init__" : name;
 }
 
-// "Outer.Inner" of "Outer.Inner.method" and of what is defined within that; empty: it is of no
-// class.
-std::string ClassName(const std::string& qualname) {
-  const std::string head = qualname.substr(0, qualname.find(".<locals>"));
-  const size_t dot = head.rfind('.');
-  return dot == std::string::npos ? "" : head.substr(0, dot);
+// The end of a long one, as that is what tells functions apart: the daemon takes no longer names,
+// and "7 others of NAME" is one, too.
+std::string ShortName(const std::string& name) {
+  constexpr size_t kMost = 120;
+  if (name.size() <= kMost) return name;
+  size_t begin = name.size() - kMost;
+  while (begin < name.size() && (name[begin] & 0xC0) == 0x80) ++begin;  // within a UTF-8 character
+  return "..." + name.substr(begin);
 }
 
 // Each beginning of "a.b.c" that ends before a dot: "a", "a.b".
@@ -35,15 +38,24 @@ std::vector<std::string> Prefixes(const std::string& dotted) {
 
 // ---- Items ----
 
+// The first colon of a pattern ends its file.
+std::string FileGlob(const std::string& filename) {
+  std::string glob = LiteralGlob(filename);
+  std::ranges::replace(glob, ':', '?');
+  return glob;
+}
+
 CalledItem CodeItem(const v1::TargetStats& row) {
   CalledItem item;
-  const std::string module = ModuleName(row), file = LiteralGlob(row.filename());
+  const std::string module = ModuleName(row), file = FileGlob(row.filename());
   if (!row.module_names().empty()) {
     for (const std::string& package : Prefixes(module))
       item.steps.push_back({.name = package, .level = GroupLevel::kPackage});
   }
   item.steps.push_back({module, GroupLevel::kModule, {StrCat(file, ":*")}});
-  if (const std::string of_class = ClassName(row.qualname()); !of_class.empty())
+  // What is defined within a function is of that function's class.
+  for (const std::string& of_class :
+       Prefixes(row.qualname().substr(0, row.qualname().find(".<locals>"))))
     item.steps.push_back({StrCat(module, ":", of_class),
                           GroupLevel::kClass,
                           {StrCat(file, ":", LiteralGlob(of_class), ".*")}});
@@ -82,6 +94,7 @@ void Narrow(CalledItem& item) {
 std::vector<CalledItem> Listed(Calls calls, Width width) {
   std::vector<CalledItem> items;
   for (auto& [name, item] : calls) {
+    for (ItemStep& step : item.steps) step.name = ShortName(step.name);
     if (width == Width::kCalled) Narrow(item);
     items.push_back(std::move(item));
   }

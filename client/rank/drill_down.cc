@@ -9,8 +9,8 @@ namespace sbump {
 namespace {
 
 constexpr size_t kFewestGroups = 4;
-// Of the hypothesis that a group has no effect, adjusted for the number of groups: one that is
-// opened only if this is rejected keeps the error of all levels at that of the first.
+// Of the hypothesis that a group has no effect, family-wise: in an experiment in which none has
+// one, something is opened in no more than so many cases.
 constexpr double kLargestP = 0.05;
 
 size_t HeightOf(const std::vector<GroupNode>& groups) {
@@ -39,14 +39,13 @@ DrillDown::DrillDown(std::vector<GroupNode> outermost, size_t most_groups)
 }
 
 // All of a family, and as many families as there is room for.
-size_t DrillDown::FamiliesOfNext() const {
-  size_t families = 0, groups = 0;
-  for (const Family& family : waiting_) {
-    groups += std::min(family.parts.size(), most_groups_);
+size_t DrillDown::FamiliesFrom(size_t first) const {
+  size_t end = first, groups = 0;
+  for (; end < waiting_.size(); ++end) {
+    groups += std::min(waiting_[end].parts.size(), most_groups_);
     if (groups > most_groups_) break;
-    ++families;
   }
-  return families;
+  return end - first;
 }
 
 std::vector<DrillDown::Candidate> DrillDown::Next() const {
@@ -73,8 +72,8 @@ bool DrillDown::TakeFewer() {
 }
 
 void DrillDown::Take(const v1::ExperimentResult& result) {
-  std::vector<Candidate> tested = Next();
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(FamiliesOfNext()));
+  const std::vector<Candidate> tested = Next();
+  Skip();
   for (const Candidate& candidate : tested) {
     for (const v1::GroupResult& said : result.results()) {
       if (said.role() == v1::TESTED && said.name() == candidate.group.name)
@@ -86,11 +85,16 @@ void DrillDown::Take(const v1::ExperimentResult& result) {
 
 void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result) {
   if (group.parts.empty()) return;
-  if (result.verdict() != v1::INVALID && result.p_adjusted() <= kLargestP) {
+  if (result.verdict() != v1::INVALID && result.p_familywise() <= kLargestP) {
     waiting_.push_back({group.name, group.parts, result.criticality()});
     return;
   }
-  if (!result.has_ci_high()) return;
+  if (result.verdict() == v1::INVALID || !result.has_ci_high()) return;
+  if (result.ci_high() >= 1) {
+    unspoken_.push_back(
+        StrCat(group.name, ": its interval is so wide that anything in it may matter"));
+    return;
+  }
   Seldom count;
   Count(group, std::max(0.0, result.ci_high()) * static_cast<double>(group.calls), count);
   if (count.seldom == 0) return;
@@ -98,13 +102,18 @@ void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result) {
                              " in it have so few of its calls that each could matter by itself"));
 }
 
-size_t DrillDown::Height() const {
-  size_t height = 0;
+void DrillDown::Skip() {
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(FamiliesOfNext()));
+}
+
+size_t DrillDown::StagesToCome() const {
+  size_t stages = 0, height = 0;
+  for (size_t first = 0; first < waiting_.size(); first += FamiliesFrom(first)) ++stages;
   for (const Candidate& candidate : Next())
-    height = std::max(height, 1 + HeightOf(candidate.group.parts));
+    height = std::max(height, HeightOf(candidate.group.parts));
   for (size_t i = FamiliesOfNext(); i < waiting_.size(); ++i)
-    height = std::max(height, 1 + HeightOf(waiting_[i].parts));
-  return height;
+    height = std::max(height, HeightOf(waiting_[i].parts) - 1);
+  return stages + height;
 }
 
 }  // namespace sbump

@@ -30,8 +30,10 @@ class DrillDown {
   // What was said of Next(). Groups with an effect are opened, whatever its size: of a large group
   // a small one may be a large one of a part.
   void Take(const v1::ExperimentResult& result);
-  // How many experiments one within the other there may still be.
-  size_t Height() const;
+  // Next() cannot be tested: its groups are not opened.
+  void Skip();
+  // How many experiments there may still be, where something of each is opened, up to the deepest.
+  size_t StagesToCome() const;
   // Of groups that were not opened: how many parts have so few of its calls that they could be
   // critical for all that is known. A sentence for each.
   const std::vector<std::string>& Unspoken() const { return unspoken_; }
@@ -44,7 +46,8 @@ class DrillDown {
     double criticality = 0;  // of the parent
   };
 
-  size_t FamiliesOfNext() const;
+  size_t FamiliesFrom(size_t first) const;  // that are tested together
+  size_t FamiliesOfNext() const { return FamiliesFrom(0); }
   void Judge(const GroupNode& group, const v1::GroupResult& result);
 
   size_t most_groups_;

@@ -45,7 +45,7 @@ void Add(const CalledItem& item, GroupLevel deepest, Growing& root) {
     at = &part;
   }
   at->own_calls += item.calls;
-  if (depth == item.steps.size())
+  if (depth == item.steps.size() || item.steps[depth].patterns.empty())
     AddNew({item.steps.back().patterns.front()}, at->own);
   else
     AddNew(item.steps[depth].patterns, at->own);

@@ -22,6 +22,7 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
   message.set_why(group.why);
   message.set_p(group.p);
   message.set_p_adjusted(group.adjusted_p);
+  message.set_p_familywise(group.simultaneous_p);
   message.set_hits_per_unit(group.hits_per_unit);
   message.set_injected_ns_per_unit(group.top_injected_ns_per_unit);
   message.set_most_gain_per_ns(group.gain_at_most_per_ns);

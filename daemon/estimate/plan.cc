@@ -55,6 +55,8 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
         StrCat("a top dose of ", Percent(wishes.top_share), " of a unit: 0.1 % to 1000 %"));
   if (wishes.doses < 1 || wishes.doses > 4)
     return absl::InvalidArgumentError(StrCat(wishes.doses, " doses: 1 to 4"));
+  if (wishes.shams > kMostShams)
+    return absl::InvalidArgumentError(StrCat(wishes.shams, " shams: up to ", kMostShams));
   if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
   if (!(wishes.shortest_window_ns >= 0 && wishes.shortest_window_ns < kLongestNs))
     return absl::InvalidArgumentError("a shortest window below 0, or of years");
@@ -127,13 +129,36 @@ absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& 
   return absl::OkStatus();
 }
 
-// Of the group that is given least, as a share of a unit.
+double TopShareOf(const PilotFigures& pilot, const PlanWishes& wishes, size_t group) {
+  return TopDoseOf(pilot, wishes, group).per_hit_ns() * pilot.hits_per_unit[group] /
+         pilot.noise.mean_ns;
+}
+
+// Called too seldom for a dose of half of what is wished, by the longest delay that there may be.
+bool IsSeldom(const PilotFigures& pilot, const PlanWishes& wishes, size_t group) {
+  return TopShareOf(pilot, wishes, group) < wishes.top_share / 2;
+}
+
+// Of the group that is given least, as a share of a unit. For seldom ones an experiment is not made
+// longer where there are others.
 double LeastTopShare(const PilotFigures& pilot, const PlanWishes& wishes) {
-  double least = wishes.top_share;
+  double often = wishes.top_share, seldom = wishes.top_share;
+  bool any_often = false;
+  for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group) {
+    const bool is_seldom = IsSeldom(pilot, wishes, group);
+    double& least = is_seldom ? seldom : often;
+    least = std::min(least, TopShareOf(pilot, wishes, group));
+    any_often = any_often || !is_seldom;
+  }
+  return any_often ? often : seldom;
+}
+
+// Those that the plan is not for.
+size_t SeldomGroups(const PilotFigures& pilot, const PlanWishes& wishes) {
+  size_t count = 0;
   for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group)
-    least = std::min(least, TopDoseOf(pilot, wishes, group).per_hit_ns() *
-                                pilot.hits_per_unit[group] / pilot.noise.mean_ns);
-  return least;
+    count += IsSeldom(pilot, wishes, group);
+  return count == pilot.hits_per_unit.size() ? 0 : count;
 }
 
 double Windows(const Plan& plan, uint32_t blocks) {
@@ -221,12 +246,16 @@ void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
   plan.smallest_effect = SmallestEffect(precision, plan.blocks);
   double injected = 0;
   for (size_t group = 0; group < pilot.hits_per_unit.size(); ++group) {
-    const double top_share = TopDoseOf(pilot, wishes, group).per_hit_ns() *
-                             pilot.hits_per_unit[group] / pilot.noise.mean_ns;
+    const double top_share = TopShareOf(pilot, wishes, group);
     injected += SumOfDoses(wishes.doses) * top_share;
     plan.peak_slowdown = std::max(plan.peak_slowdown, top_share);
   }
   plan.average_slowdown = injected * plan.blocks / Windows(plan, plan.blocks);
+  if (const size_t seldom = SeldomGroups(pilot, wishes); seldom > 0)
+    plan.notes.push_back(StrCat(
+        seldom, seldom == 1 ? " group is" : " groups are", " called too seldom for a top dose of ",
+        Percent(wishes.top_share), " of a unit, by the longest delay of ",
+        DurationWords(wishes.longest_delay_ns), ": less will be known of them (--max-delay)"));
   if (precision.top_share < wishes.top_share * 0.999)
     plan.notes.push_back(StrCat("the longest delay of ", DurationWords(wishes.longest_delay_ns),
                                 " keeps some top dose at ", Percent(precision.top_share),

@@ -35,7 +35,7 @@ struct PlanWishes {
   // proportion, and so does the program's speed.
   double top_share = 0.10;
   size_t doses = 3;             // 1 to 4, each twice the one before
-  size_t shams = 0;             // arms without delay, up to 16; 0: as many as serve best
+  size_t shams = 0;             // arms without delay, up to kMostShams; 0: as many as serve best
   double longest_delay_ns = 0;  // at a hit; 0: no bound
   // Where a top dose would be less, not each hit is delayed: a hit costs something by itself, and a
   // delay cannot be less. 0: no bound.
@@ -54,7 +54,8 @@ struct Plan {
   // Of a program that loses all that is injected (criticality 1), as shares.
   double average_slowdown = 0;
   double peak_slowdown = 0;
-  // What can be expected of it, for the group that comes off worst.
+  // What can be expected of it, for the group that comes off worst; but for those of several that
+  // are called too seldom for half of the top share (which is noted).
   double half_width = 0;
   double smallest_effect = 0;
   std::vector<std::string> notes;  // what was not done as wished, in words

@@ -12,7 +12,6 @@ namespace {
 // Of ranks of normal noise, instead of its mean: root of 3 / pi.
 constexpr double kRankEfficiency = 0.977;
 
-constexpr size_t kMostShams = 16;
 // What one more leaves of an experiment's length at most.
 constexpr double kWorthASham = 0.95;
 

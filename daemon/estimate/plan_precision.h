@@ -7,6 +7,8 @@
 
 namespace sbump {
 
+inline constexpr size_t kMostShams = 16;
+
 struct Precision {
   double cv = 0;         // of a window's time for each unit
   double top_share = 0;  // injected into a unit at the top dose, as a share of it

@@ -25,8 +25,8 @@ class RankTest(Case):
         self.addCleanup(shutil.rmtree, target.ask("start"))
         return target
 
-    def rank(self, target, *arguments, seconds=180):
-        return self.daemon.ctl("rank", "--pid", target.pid, *STEP, *SOON, "--format", "json", *arguments, seconds=seconds)
+    def rank(self, target, *arguments, metric=STEP, seconds=180):
+        return self.daemon.ctl("rank", "--pid", target.pid, *metric, *SOON, "--format", "json", *arguments, seconds=seconds)
 
     def ranking_of(self, answer):
         self.assertEqual(answer.code, 0, answer)
@@ -51,13 +51,14 @@ class RankTest(Case):
         self.assert_unharmed(target)
 
     def test_what_matters_is_opened_and_confirmed(self):
-        """Among three modules with three functions each; all that it said is said again from its file."""
+        """Among three modules with three functions each, one of which is excluded; all that it said is said again from its file."""
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "rank.sbump"
         chosen = [flag for number in (2, 3, 4) for flag in ("--target", "*/part_%02d.py:*" % number)]
-        answer = self.rank(target, *chosen, "--budget", "70s", "-o", file)
+        answer = self.rank(target, *chosen, "--exclude", "shop.part_03:helper", "--budget", "70s", "-o", file,
+                           metric=("--metric", "calls:__main__:step"))
         ranking = self.ranking_of(answer)
-        functions = {"shop.part_03:" + name for name in ("helper", "work", "Part.run")}
+        functions = {"shop.part_03:" + name for name in ("work", "Part.run")}
         self.assertEqual(named(ranking, "MATTERS"), functions, answer)
         self.assertIn(ranking["confirmed"]["name"], functions)
         self.assertEqual(ranking["confirmed"]["verdict"], "MATTERS")
@@ -100,7 +101,8 @@ class RankTest(Case):
     def test_what_makes_no_sense(self):
         for arguments, why in ((["--native", "libc.so.6:write"], "--native"), (["--module", "top"], "--by module"),
                                (["--by", "module", "--target", "*:*"], "--module"),
-                               (["--by", "module", "--depth", "class"], "--depth")):
+                               (["--by", "module", "--depth", "class"], "--depth"), (["--look", "0s"], "--look"),
+                               (["--budget", "6s"], "--budget 6s with --look 3s")):
             answer = self.daemon.ctl("rank", "--pid", 1, *STEP, "--yes", *arguments)
             self.assertEqual(answer.code, BAD_ARGUMENTS, answer)
             self.assertIn(why, answer.err)

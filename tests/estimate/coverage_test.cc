@@ -49,6 +49,29 @@ TEST(CoverageTest, IntervalsAreAsWideAsPlanned) {
   }
 }
 
+// Several windows without delay in a block are one more exact one.
+TEST(CoverageTest, SeveralShamsAreHeldTogether) {
+  constexpr size_t kGroups = 6, kShams = 4;
+  int covered = 0, found = 0, opened = 0;
+  double half_width = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Recording recording =
+        Record(Doses(kGroups, 12, 1, kShams), Linear({1, 0, 0, 0, 0, 0}), ArDrift(), seed);
+    const RunEstimate run = Estimate(recording, {.draws = 199, .seed = seed});
+    covered += run.groups[0].interval->Contains(1) + run.groups[1].interval->Contains(0);
+    found += run.groups[0].simultaneous_p <= 0.05;
+    for (size_t i = 1; i < kGroups; ++i) opened += run.groups[i].simultaneous_p <= 0.05;
+    half_width += run.groups[0].interval->half_width() / 100;
+  }
+  EXPECT_GE(covered, 180);  // of 200; 190 expected, 99.9 % have 180 to 198
+  EXPECT_GE(found, 99);
+  EXPECT_LE(opened, 13);  // in 100 runs; 5 expected
+  const Precision one = {.cv = 0.02, .top_share = 0.1},
+                  four = {.cv = 0.02, .top_share = 0.1, .shams = kShams};
+  EXPECT_LT(half_width, 0.95 * HalfWidth(one, 12));
+  EXPECT_NEAR(half_width, HalfWidth(four, 12), 0.15 * HalfWidth(four, 12));
+}
+
 // By what is known of normal noise: standard error 0.27 / root of 12 = 0.078, so that an effect of
 // 1 is never missed, and one of 0.5 hardly ever.
 TEST(CoverageTest, EffectsAreFound) {

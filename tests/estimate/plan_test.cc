@@ -144,6 +144,22 @@ TEST(PlanTest, ManyGroupsHaveSeveralShams) {
   EXPECT_LT(several->duration_ns, 0.7 * one->duration_ns);
 }
 
+// One call of a hundred units can be given 0.2 % of a unit: that it takes hours is no reason to
+// measure the others for hours.
+TEST(PlanTest, ForASeldomGroupOthersAreNotMeasuredLonger) {
+  PilotFigures pilot = Service();
+  pilot.window_ns = 110e6;
+  pilot.hits_per_unit = {2, 0.01};
+  const auto both = MakePlan(pilot, {.half_width = 0.1, .longest_delay_ns = 200'000});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_LE(both->half_width, 0.1);
+  EXPECT_LE(both->blocks, 30u);
+  ASSERT_EQ(both->notes.size(), 1u);
+  EXPECT_EQ(both->notes[0].find("1 group is called too seldom"), 0u) << both->notes[0];
+  pilot.hits_per_unit = {0.01};
+  EXPECT_FALSE(MakePlan(pilot, {.half_width = 0.1, .longest_delay_ns = 200'000}).ok());
+}
+
 TEST(PlanTest, WhatMakesNoSenseIsAnError) {
   const auto fails = [](auto change) {
     PilotFigures pilot = Service();

@@ -83,11 +83,10 @@ Truth Linear(std::vector<double> criticalities) {
   };
 }
 
-Design Doses(size_t groups, uint32_t blocks, double top) {
+Design Doses(size_t groups, uint32_t blocks, double top, size_t shams) {
   const std::vector<uint64_t> none(groups, 0);
-  Design design = {.groups = Groups(groups),
-                   .arms = {{.kind = ArmKind::kSham, .delay_ns = none}},
-                   .blocks = blocks};
+  Design design = {.groups = Groups(groups), .blocks = blocks};
+  design.arms.assign(shams, {.kind = ArmKind::kSham, .delay_ns = none});
   for (size_t group = 0; group < groups; ++group) {
     for (const double share : {0.25, 0.5, 1.0}) {
       Arm arm = {.kind = ArmKind::kDose, .delay_ns = none};

@@ -48,8 +48,8 @@ struct Design {
   bool balanced = false;  // order of arms
 };
 
-// A sham and, for each of `groups` groups, doses of 1/4, 1/2 and 1 of the top one.
-Design Doses(size_t groups, uint32_t blocks, double top = 1);
+// Shams and, for each of `groups` groups, doses of 1/4, 1/2 and 1 of the top one.
+Design Doses(size_t groups, uint32_t blocks, double top = 1, size_t shams = 1);
 // None, A, B, both.
 Design Factorial(uint32_t blocks, double top = 1);
 

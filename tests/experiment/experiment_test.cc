@@ -313,5 +313,18 @@ TEST(ExperimentTest, WhatCannotMatterAndSeemsToMakesItInvalid) {
   }
 }
 
+// The machine stood still: all windows of a moment are slow, whichever their arms.
+TEST(ExperimentTest, AMomentOfSlowWindowsEndsNothing) {
+  FakeSpecimen service = Service(0.05);
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.window_ns = 50'000'000;
+  wishes.washout_ns = 5'000'000;
+  wishes.blocks = 20;
+  told.on_window = [&] { service.slowness = told.main_windows % 50 > 45 ? 5 : 1; };
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 }  // namespace
 }  // namespace sbump

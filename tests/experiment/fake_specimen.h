@@ -59,11 +59,12 @@ class FakeSpecimen : public Specimen {
   uint64_t ends_at_ns = UINT64_MAX;
   double noise = 0;  // standard deviation of a unit's time, as a share of it
   bool works = true;
+  double slowness = 1;
 
  private:
   double UnitNs() {
     if (!works) return 1e18;
-    double took_ns = unit_ns_;
+    double took_ns = unit_ns_ * slowness;
     for (size_t i = 0; i < groups_.size(); ++i)
       took_ns +=
           groups_[i].cost(groups_[i].hits_per_unit * static_cast<double>(delay_ns_[i]) / Every(i));

@@ -152,7 +152,31 @@ TEST(Ranking, APartThatIsNeverCalledWeighsNothing) {
   never.set_hits_per_unit(0);
   EXPECT_NEAR(Opened(Mattering("whole", 0.9), {Mattering("a", 0.9), never}).parts_criticality(),
               0.9, 1e-9);
-  EXPECT_FALSE(Opened(Mattering("whole", 0.9), {never}).has_parts_criticality());
+}
+
+// As where it ended in the first blocks of the parts: what is known of the whole stays in the list.
+TEST(Ranking, AGroupWhosePartsSayNothingIsNotOpened) {
+  const v1::Ranking ranking =
+      RankingFor({Of({Mattering("whole", 0.9)}),
+                  Of({Group("a", v1::INVALID, 0, 0), Group("b", v1::INVALID, 0, 0)}, "whole")});
+  EXPECT_THAT(ranking.opened(), IsEmpty());
+  EXPECT_THAT(NamesOf(ranking), ElementsAre("whole", "a", "b"));
+  EXPECT_EQ(ranking.results(0).verdict(), v1::MATTERS);
+}
+
+TEST(Ranking, TheCostOfProbesIsTheLargestOfAny) {
+  Made cheap = Of({Mattering("a", 1)}), dear = Of({Mattering("b", 1)}),
+       unknown = Of({Mattering("c", 1)});
+  cheap.result.set_intrusion(0.01);
+  dear.result.set_intrusion(0.05);
+  dear.result.set_intrusion_low(0.04);
+  dear.result.set_intrusion_high(0.06);
+  for (const auto& all : {std::vector{cheap, dear, unknown}, {dear, unknown, cheap}}) {
+    const v1::Ranking ranking = RankingFor(all);
+    EXPECT_EQ(ranking.intrusion(), 0.05);
+    EXPECT_EQ(ranking.intrusion_high(), 0.06);
+  }
+  EXPECT_FALSE(RankingFor({unknown}).has_intrusion());
 }
 
 TEST(Ranking, PartsWithoutAnAnswerHaveNoSum) {

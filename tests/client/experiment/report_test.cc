@@ -107,6 +107,37 @@ TEST(ReportModel, ExperimentsOfAnotherMetricAreToldApart) {
       ElementsAre(HasSubstr("experiment 2: its unit of work is another one (calls:*:other)")));
 }
 
+// Why nothing more was tested is in no experiment.
+TEST(ReportModel, WhatWasToldOfARankingIsKept) {
+  RunFile file = RankedRun();
+  const size_t own = MakeReport(file)->ranking.warnings_size();
+  file.ranking.emplace().set_partial(true);
+  file.ranking->add_warnings("the budget is over");
+  file.ranking->add_warnings("the budget is over");
+  const Report report = *MakeReport(file);
+  EXPECT_TRUE(report.ranking.partial());
+  ASSERT_EQ(report.ranking.warnings_size(), own + 1);
+  EXPECT_EQ(report.ranking.warnings(static_cast<int>(own)), "the budget is over");
+}
+
+TEST(ReportModel, ARankingOfOneExperimentIsOne) {
+  RunFile file = RealRun();
+  EXPECT_FALSE(MakeReport(file)->is_ranking);
+  file.ranking.emplace();
+  EXPECT_TRUE(MakeReport(file)->is_ranking);
+}
+
+// As where too many groups were to be tested in the time that there was.
+TEST(ReportModel, AnExperimentThatWasMadeUpForIsNotMissed) {
+  RunFile file = RankedRun();
+  ASSERT_FALSE(MakeReport(file)->ranking.partial());
+  RunStage refused = {.experiment = file.stages[0].experiment};
+  file.stages.insert(file.stages.begin(), refused);
+  EXPECT_FALSE(MakeReport(file)->ranking.partial());
+  file.stages.push_back(refused);
+  EXPECT_TRUE(MakeReport(file)->ranking.partial());
+}
+
 TEST(ReportModel, FewNamesAreNamedAndManyAreCounted) {
   EXPECT_EQ(NamesWords({"a"}, 2), "a");
   EXPECT_EQ(NamesWords({"a", "b\n"}, 2), "a and b\\n");

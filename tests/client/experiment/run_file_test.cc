@@ -88,6 +88,15 @@ TEST(RunFile, OfSeveralExperimentsItIsToldWhichIsCutOff) {
                                       HasSubstr("experiment 2 ends before the plan")));
 }
 
+TEST(RunFile, WhatWasToldOfAllExperimentsIsTheLastLine) {
+  const std::string line = "{\"ranking\":{\"partial\":true,\"warnings\":[\"over\"]}}\n";
+  const RunFile file = *ParseRunFile("run.sbump", RankedRunText() + line);
+  ASSERT_TRUE(file.ranking);
+  EXPECT_TRUE(file.ranking->partial());
+  EXPECT_EQ(file.ranking->warnings(0), "over");
+  EXPECT_FALSE(RankedRun().ranking);
+}
+
 TEST(RunFile, WindowsBelongToTheExperimentThatWasBegunLast) {
   EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan, kBegin, kWindow})),
               HasSubstr("x.sbump:5: a window before the plan"));

@@ -53,7 +53,7 @@ TEST_F(CalledItemsTest, WhatIsDefinedWithinAFunctionIsOfThatFunctionsClass) {
   Add("/app/a.py", "a", "run.<locals>.Local.method");
   const std::vector<CalledItem> items = Code();
   EXPECT_THAT(NamesOf(items[0]),
-              ElementsAre("a", "a:Outer.Inner", "a:Outer.Inner.run.<locals>.<lambda>"));
+              ElementsAre("a", "a:Outer", "a:Outer.Inner", "a:Outer.Inner.run.<locals>.<lambda>"));
   EXPECT_THAT(NamesOf(items[1]), ElementsAre("a", "a:run.<locals>.Local.method"));
 }
 
@@ -71,6 +71,27 @@ TEST_F(CalledItemsTest, AFileThatNobodyImportedHasItsOwnName) {
 TEST_F(CalledItemsTest, PatternsMatchNothingElse) {
   Add("/app/[old]/a?.py", "", "f*");
   EXPECT_THAT(Code()[0].steps[1].patterns, ElementsAre("/app/[[]old]/a[?].py:f[*]"));
+}
+
+// A pattern's first colon ends its file.
+TEST_F(CalledItemsTest, AColonInAFileIsAnyCharacter) {
+  Add("C:/a.py", "", "f:g");
+  EXPECT_THAT(Code()[0].steps[1].patterns, ElementsAre("C?/a.py:f:g"));
+}
+
+TEST_F(CalledItemsTest, LongNamesAreTheirEnds) {
+  Add("/store/" + std::string(300, 'x') + "/a.py", "", "f");
+  for (int i = 110; i < 120; ++i)  // each place that a cut could be at
+    Add("/long/\xC3\xA4" + std::string(i, 'y') + "/b.py", "", "g");
+  for (const CalledItem& item : Code()) {
+    for (const ItemStep& step : item.steps) {
+      EXPECT_LE(step.name.size(), 123u);
+      if (step.name.substr(0, 1) == "/") continue;
+      EXPECT_EQ(step.name.substr(0, 3), "...");
+      EXPECT_NE(step.name[3] & 0xC0, 0x80) << step.name;
+    }
+  }
+  EXPECT_THAT(Code().back().steps[1].name, ::testing::EndsWith(":f"));
 }
 
 TEST_F(CalledItemsTest, OneFunctionInSeveralProcessesIsOne) {

@@ -48,7 +48,7 @@ v1::ExperimentResult Said(const DrillDown& drill, const std::map<std::string, do
     group.set_criticality(has_effect ? effect->second : 0);
     group.set_ci_low(group.criticality() - 0.02);
     group.set_ci_high(group.criticality() + 0.02);
-    group.set_p_adjusted(has_effect ? 0.001 : 0.7);
+    group.set_p_familywise(has_effect ? 0.001 : 0.7);
     group.set_verdict(group.criticality() > 0.07 ? v1::MATTERS : v1::DOES_NOT_MATTER);
   }
   return result;
@@ -116,12 +116,28 @@ TEST(DrillDownTest, FewerAtOnceWhereTheTimeHoldsNoMore) {
   EXPECT_EQ(drill.Next().front().part_of, "9 others");
 }
 
-TEST(DrillDownTest, HowFarDownItGoes) {
+TEST(DrillDownTest, HowManyExperimentsThereMayBe) {
   GroupNode package = {.name = "p", .parts = {Module("a", 30), Module("b", 30)}};
   DrillDown drill({package, Leaf("x")}, 2);
-  EXPECT_EQ(drill.Height(), 3u);
-  EXPECT_EQ(DrillDown({Leaf("x")}, 2).Height(), 1u);
-  EXPECT_EQ(DrillDown({}, 2).Height(), 0u);
+  EXPECT_EQ(drill.StagesToCome(), 3u);
+  EXPECT_EQ(DrillDown({Leaf("x")}, 2).StagesToCome(), 1u);
+  EXPECT_EQ(DrillDown({}, 2).StagesToCome(), 0u);
+  // Those that wait side by side count, too.
+  DrillDown wide({Module("a", 3), Module("b", 3), Module("c", 3)}, 3);
+  EXPECT_EQ(wide.StagesToCome(), 2u);
+  wide.Take(Said(wide, {{"a", 0.5}, {"b", 0.5}, {"c", 0.5}}));
+  EXPECT_EQ(wide.StagesToCome(), 3u);
+  wide.Skip();
+  EXPECT_EQ(wide.StagesToCome(), 2u);
+}
+
+TEST(DrillDownTest, AWideIntervalSaysNothingOfWhatIsInIt) {
+  DrillDown drill({Module("a", 3), Module("b", 3), Module("c", 3)}, 3);
+  v1::ExperimentResult result = Said(drill, {});
+  result.mutable_results(0)->set_ci_high(1.5);
+  result.mutable_results(1)->set_verdict(v1::INVALID);
+  drill.Take(result);
+  EXPECT_THAT(drill.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
 }
 
 // With 0.02 of the whole, what has less than a 50th of its calls may have all of it.

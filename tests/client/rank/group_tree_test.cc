@@ -91,6 +91,20 @@ TEST(GroupTreeTest, FunctionsOfNoClassAreTheModuleItself) {
   EXPECT_EQ(groups[0].calls, 3u);
 }
 
+// Of items that stand for themselves alone no group has a pattern of its own.
+TEST(GroupTreeTest, WhatIsCutOffIsSelectedByItsOwnPatterns) {
+  std::vector<CalledItem> items = {Function("a/x/f"), Function("a/x/g"), Function("b/y/h")};
+  for (CalledItem& item : items) {
+    for (size_t i = 0; i + 1 < item.steps.size(); ++i) item.steps[i].patterns.clear();
+  }
+  for (const GroupLevel deepest : {GroupLevel::kPackage, GroupLevel::kModule}) {
+    const auto groups = TreeOf(items, deepest);
+    ASSERT_EQ(groups.size(), 2u);
+    EXPECT_THAT(groups[0].patterns, UnorderedElementsAre("a.x.f", "a.x.g"));
+    EXPECT_THAT(groups[1].patterns, ElementsAre("b.y.h"));
+  }
+}
+
 TEST(GroupTreeTest, AModuleOfAModelIsAPartOfItself) {
   CalledItem block = {.calls = 2}, attn = {.calls = 1};
   block.steps = {{"top", GroupLevel::kModelModule, {"top", "top.*"}}};
