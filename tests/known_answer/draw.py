@@ -1,0 +1,117 @@
+"""One draw: an experiment on its program, then the real thing, and the record of both."""
+import dataclasses
+import json
+import pathlib
+import random
+
+import families
+from case import NULL
+from harness.daemon import Daemon
+from harness.target import Target
+import real
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+WARM_UP_S = 1
+TOO_SMALL = 12  # sbumpctl's exit status, where a budget holds too few blocks
+WASHOUT_S = 0.1
+# What is kept of each group's result.
+KEPT = ("criticality", "ci_low", "ci_high", "verdict", "why", "p", "hits_per_unit", "injected_ns_per_unit", "blocks",
+        "slack_ns", "warnings")
+KEPT_OF_PLAN = ("blocks", "window_ns", "washout_ns", "unit_ns", "variation", "lag1", "seed", "warnings")
+
+
+@dataclasses.dataclass
+class Effort:
+    budget_s: float = 60   # of the experiment
+    window_s: float = 0.4  # of what is really taken away
+    blocks: int = 10
+
+
+SHORT = Effort(budget_s=45, window_s=0.3, blocks=4)
+
+
+def seconds_at_most(effort):
+    """After which something hangs."""
+    return 60 + 3 * effort.budget_s + 12 * effort.blocks * (effort.window_s + WASHOUT_S)
+
+
+def drawn(family, seed):
+    return families.draw(family, random.Random("%d %s" % (seed, family)))
+
+
+def run(python, family, seed, effort):
+    """The record, but for where and when."""
+    case = drawn(family, seed)
+    daemon = Daemon()
+    try:
+        target = Target(python, PROGRAMS / case.program)
+        try:
+            return _measured(case, seed, daemon, target, effort)
+        finally:
+            target.kill()
+    finally:
+        daemon.clean_up()
+
+
+def _measured(case, seed, daemon, target, effort):
+    target.ask("start", case.parameters)
+    if target.ask("pace", WARM_UP_S, effort.window_s) is None:
+        raise AssertionError("the program does no work")
+    plan, results = sweep(case, seed, daemon, target, effort)
+    unit_ns, gains = take_away(case, random.Random(seed), target, effort)
+    target.end()
+    return {
+        "seed": seed, "family": case.family, "parameters": case.parameters, "plan": plan, "unit_ns": unit_ns,
+        "functions": [_function(one, results.get(one.name), gains.get(one.name)) for one in case.functions],
+    }
+
+
+def _function(function, result, gain):
+    record = {"name": function.name, "kind": function.kind, "removed_ns": 1e9 * function.removed_s,
+              "truth": {"criticality": function.criticality, "calls": function.calls, "gain": function.gain,
+                        "verdict": function.verdict},
+              "measured": result and {key: result[key] for key in KEPT if key in result}}
+    if gain:
+        record["real"] = dict(zip(("gain", "low", "high"), gain))
+    return record
+
+
+# ---- The experiment ----
+
+def sweep(case, seed, daemon, target, effort):
+    """What is kept of the plan, and the results by name. Where the machine is so busy that its budget holds too few
+    blocks it has twice as much."""
+    answer = _answer(case, seed, daemon, target, effort.budget_s)
+    if answer.code == TOO_SMALL and "budget" in answer.err:
+        answer = _answer(case, seed, daemon, target, 2 * effort.budget_s)
+    messages = [json.loads(line) for line in answer.out.splitlines()]
+    plan = next((message["plan"] for message in messages if "plan" in message), {})
+    last = messages[-1] if messages else {}
+    if answer.code != 0 or "results" not in last or last["partial"]:
+        raise AssertionError("the experiment came to no end, status %d: %s" % (answer.code, last_line(answer.err)))
+    return {key: plan.get(key) for key in KEPT_OF_PLAN}, {result["name"]: result for result in last["results"]}
+
+
+def last_line(text):
+    return (text.splitlines() or [""])[-1]
+
+
+def _answer(case, seed, daemon, target, budget_s):
+    groups = ["--group=%s=*/%s:%s" % (one.name, one.file or case.program, one.name) for one in case.functions]
+    # The control is off: of tasks side by side a unit's own delay costs each a part, as it should.
+    return daemon.ctl("sweep", "--pid", target.pid, "--metric", "calls:*/work.py:unit", *groups, "--budget",
+                      "%gs" % budget_s, "--top-share", case.top_percent, "--seed", seed + 1, "--max-stop", "1s",
+                      "--no-controls", "--yes", "--format", "json", *case.options, seconds=30 + budget_s)
+
+
+# ---- The real thing ----
+
+def take_away(case, chance, target, effort):
+    arms = [real.BASE] + [one.name for one in case.functions if one.kind != NULL]
+    return real.gains([[(arm, _pace(case, arm, target, effort)) for arm in order]
+                       for order in real.orders(arms, effort.blocks, chance)])
+
+
+def _pace(case, arm, target, effort):
+    target.ask("remove", {} if arm is real.BASE else {arm: case.function(arm).removed_s})
+    return target.ask("pace", WASHOUT_S, effort.window_s)

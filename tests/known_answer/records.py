@@ -1,0 +1,35 @@
+"""What was measured: one record a line, in a file for each family."""
+import json
+import os
+import pathlib
+
+
+class Records:
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+
+    def all(self):
+        """By seed."""
+        texts = [path.read_text(encoding="utf-8") for path in self.directory.glob("*.jsonl")]
+        found = [json.loads(line) for text in texts for line in text.splitlines()]
+        return {record["seed"]: record for record in sorted(found, key=lambda record: record["seed"])}
+
+    def add(self, record):
+        """A file has all of it or nothing, whenever this is ended."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / (record["family"] + ".jsonl")
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        new = path.with_suffix(".new")
+        new.write_text(old + json.dumps(_short(record)) + "\n", encoding="utf-8")
+        os.replace(new, path)
+
+
+def _short(value):
+    """Six digits of each number."""
+    if isinstance(value, float):
+        return float("%.6g" % value)
+    if isinstance(value, dict):
+        return {key: _short(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(one) for one in value]
+    return value
