@@ -1,0 +1,144 @@
+"""Programs whose truth is known, one draw after the other; see tests/known_answer/run."""
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import random
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
+
+from harness import interpreters  # noqa: E402
+from harness.daemon import SBUMPCTL, run_client  # noqa: E402
+import accuracy  # noqa: E402
+import draw  # noqa: E402
+import families  # noqa: E402
+from records import Records  # noqa: E402
+
+FAMILIES_OF_SHORT = ("producer_consumer", "async_steps", "batcher")  # of three functions each: so much is quickly asked
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="tests/known_answer/run")
+    parser.add_argument("--draws", type=int, default=8 * len(families.NAMES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--families", nargs="+", choices=families.NAMES, metavar="FAMILY")
+    parser.add_argument("--records", type=pathlib.Path)
+    parser.add_argument("--python", action="append", default=[])
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--short", action="store_true")
+    return parser.parse_args()
+
+
+def pythons(paths):
+    known = [one for one in interpreters.supported() if not one.free_threaded]
+    chosen = [one for one in known if one.path in paths] if paths else known
+    if not chosen or len(chosen) < len(paths):
+        sys.exit("tests/known_answer: of %s only %s are supported interpreters with a GIL" % (paths, chosen))
+    return chosen
+
+
+class Overdue(BaseException):
+    """A draw hangs."""
+
+
+class Suite:
+    def __init__(self, chosen, records, effort):
+        self.pythons = chosen
+        self.records = records
+        self.effort = effort
+        self.machine = machine()
+        self.failures = 0
+
+    def try_seed(self, seed, family):
+        # Those of one family take turns.
+        python = self.pythons[seed // len(families.NAMES) % len(self.pythons)]
+        where = {"date": str(datetime.date.today()), "machine": self.machine, "load": os.getloadavg()[0],
+                 "python": python.name, "sbump": version()}
+        begin = time.monotonic()
+        record = self.measured(python, family, seed)
+        record.update(where, seconds=time.monotonic() - begin)
+        self.records.add(record)
+        print(line(record), flush=True)
+
+    def measured(self, python, family, seed):
+        signal.alarm(int(draw.seconds_at_most(self.effort)))
+        try:
+            return draw.run(python, family, seed, self.effort)
+        except (Exception, Overdue) as error:  # what does not work is a result, too
+            self.failures += 1
+            return {"seed": seed, "family": family, "error": "%s: %s" % (type(error).__name__, error)}
+        finally:
+            signal.alarm(0)
+
+
+def line(record):
+    """For people."""
+    begin = "seed %d, %s, CPython %s, %.0f s: " % tuple(record[key] for key in ("seed", "family", "python", "seconds"))
+    if "error" in record:
+        return begin + "FAILED: " + record["error"]
+    return begin + ", ".join("%s %s" % (one["name"], _figure(one["measured"])) for one in record["functions"])
+
+
+def _figure(measured):
+    if not measured:
+        return "not tested"
+    return "%.2f [%s]" % (measured["criticality"], ", ".join("%.2f" % measured[end] for end in ("ci_low", "ci_high")
+                                                             if measured.get(end) is not None))
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        models = [text.split(":", 1)[1].strip() for text in file if text.startswith("model name")]
+    return "%s, %d processors, Linux %s" % ((models or [platform.machine()])[0], os.cpu_count(), platform.release())
+
+
+def version():
+    return run_client(None, "version").out.split()[1]
+
+
+def seeds(options):
+    """[(seed, family)] of what is to be tried."""
+    wanted = options.families or (FAMILIES_OF_SHORT if options.short else families.NAMES)
+    count = len(families.NAMES) if options.short else options.draws
+    pairs = [(seed, families.of_seed(seed)) for seed in range(options.seed, options.seed + count)]
+    return [(seed, family) for seed, family in pairs if family in wanted]
+
+
+def overdue(*_):
+    raise Overdue("the draw took too long")
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGALRM, overdue)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which puts away what runs
+    with tempfile.TemporaryDirectory() as scratch:
+        sys.exit(run(options, Records(options.records or (scratch if options.short else HERE / "records"))))
+
+
+def run(options, records):
+    """The exit status."""
+    suite = Suite(pythons(options.python), records, draw.SHORT if options.short else draw.Effort())
+    end = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
+    done = records.all()
+    todo = [(seed, family) for seed, family in seeds(options) if seed not in done]
+    print("%d draws, %d have a record" % (len(seeds(options)), len(seeds(options)) - len(todo)), flush=True)
+    for seed, family in todo:
+        if time.monotonic() > end:
+            print("out of time")
+            break
+        suite.try_seed(seed, family)
+    if options.markdown:
+        accuracy.write(options.markdown, list(records.all().values()))
+    return 1 if suite.failures else 0
+
+
+if __name__ == "__main__":
+    main()
