@@ -4,7 +4,7 @@ import os
 import platform
 
 from phases import PHASES
-from world import KINDS
+from world import EXPERIMENT, KINDS
 import support_table  # tests/lib
 
 
@@ -22,7 +22,7 @@ def markdown(ledgers, seed):
     names = sorted({name for ledger in ledgers for name in ledger.upheavals})
     lines += [""] + _table("sessions with", ledgers, [
         (name, lambda one, name=name: one.upheavals[name]) for name in names] + [
-        ("of kind `%s`" % kind, lambda one, kind=kind: one.upheavals_of_kind[kind]) for kind in KINDS] + [
+        ("of kind `%s`" % kind, lambda one, kind=kind: one.upheavals_of_kind[kind]) for kind in (*KINDS, EXPERIMENT)] + [
         ("updates in force, of those that were asked for", lambda one: "%d of %d" % (one.updates_in_force, one.updates)),
         ("**harm found**", lambda one: sum(not name.startswith("kill in ") for _, name, _ in one.findings)),
         ("minutes in all", lambda one: "%.1f" % one.minutes)])

@@ -6,7 +6,7 @@ import time
 from harness import faults, one_thread, traces
 from harness.child import Timeout
 from judge import Judge
-from world import KINDS, SECONDS, TARGETS, kill
+from world import EXPERIMENT, KINDS, SECONDS, TARGETS, kill
 
 OK, BAD_ARGUMENTS, NO_MATCH = 0, 2, 7  # docs/errors.md
 
@@ -19,15 +19,20 @@ class Upheaval:
         self.ends = [self.detach, self.detach, self.kill_client, self.kill_daemon, self.kill_daemon_and_keeper,
                      self.kill_keeper, self.stop_daemon_service, self.starve, self.target_exits, self.target_executes,
                      self.attach_on_full_disk]
+        # Of an experiment nothing is updated, and what begins in a special way is no experiment.
+        self.moves_in_experiment = [self.stop_target, self.trace_target, self.stop_daemon, self.stop_control_thread,
+                                    self.stop_client, self.ask_about_it, self.wait]
+        self.ends_of_experiment = [end for end in self.ends if end not in (self.starve, self.attach_on_full_disk)]
 
     def run(self, deadline):
         while time.monotonic() < deadline and not self.ledger.needs_new_world:
             self.one()
 
     def one(self):
-        end = self.chance.choice(self.ends)
-        moves = self.chance.choices(self.moves, k=self.chance.randrange(4))
-        self.kind = self.chance.choice(list(KINDS))
+        self.kind = self.chance.choice([*KINDS, EXPERIMENT])
+        is_experiment = self.kind == EXPERIMENT
+        end = self.chance.choice(self.ends_of_experiment if is_experiment else self.ends)
+        moves = self.chance.choices(self.moves_in_experiment if is_experiment else self.moves, k=self.chance.randrange(4))
         self.judge = Judge(self.world)
         name = "%s: %s" % (self.kind, " + ".join([move.__name__ for move in moves] + [end.__name__]))
         with self.ledger.step(name, self.judge):
@@ -44,10 +49,25 @@ class Upheaval:
             self.come_to_rest()
 
     def begin(self):
+        if self.kind == EXPERIMENT:
+            return self.begin_experiment()
         session = self.world.start_session(self.kind, "--delay", self.chance.choice(["0", "1us", "50us", "1ms"]),
                                            "--interval", self.chance.choice(["50ms", "1s"]))
         if self.chance.random() < 0.5:
             session.wait_active(SECONDS)
+
+    def begin_experiment(self):
+        """Somewhere in its pilot, or among its blocks."""
+        session = self.world.start_experiment()
+        if self.chance.random() < 0.3:
+            return time.sleep(self.chance.uniform(0, 3))
+        try:
+            session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", SECONDS)
+        except Timeout:
+            raise
+        except AssertionError:
+            pass  # it ended by itself: on a busy machine work may stand still in its pilot
+        time.sleep(self.chance.uniform(0, 1))
 
     def come_to_rest(self):
         """No session, a daemon, and a target: what is always true then."""
@@ -144,7 +164,7 @@ class Upheaval:
         session = self.world.session
         session.child.send_signal(signal.SIGINT)
         session.child.wait(SECONDS)
-        if session.updates and session.updates[-1]["state"] == "ENDED":
+        if session.updates and session.updates[-1].get("state") == "ENDED":
             proof = session.updates[-1]["end"]["detach_proof"]
             if proof["links_left"] or proof["fields_left"] or proof["text_bytes_changed"]:
                 self.judge.findings.append("proof of detach: %s" % proof)

@@ -18,6 +18,10 @@ KINDS = {
     "family": ("--children", "--native", "*/libc[.-]*:getppid"),
     "asleep": ("--mode", "sleep", "--on", "resume", "--target", "*/turmoil.py:step @delay=1ms"),
 }
+# One whose delays change all the time, by itself; its unit of work is what the target's threads do again and again.
+EXPERIMENT = "experiment"
+GROUPS = ("--metric", "calls:*/turmoil.py:step", "--group", "calls=*/calls.py:*", "--group", "born=born_*.py:*",
+          "--top-share", "40", "--lowest-throughput", "1", "--budget", "60s", "--yes")
 SECONDS = 30  # for whatever must happen
 
 
@@ -58,6 +62,10 @@ class World:
                                *arguments)
         return self.session
 
+    def start_experiment(self):
+        self.session = Session(self.daemon, "--pid", self.target.pid, *GROUPS, "--max-stop", "5s", command="sweep")
+        return self.session
+
     def trace(self, log, *options):
         self.tracer = faults.strace(self.daemon, log, *options)
 
@@ -76,7 +84,7 @@ class World:
         if self.session is not None:
             last = self.session.updates[-1:]
             said.append("client: status %s, %d updates, last %s, %s" % (
-                self.session.code, len(self.session.updates), [one["state"] for one in last], self.session.errors))
+                self.session.code, len(self.session.updates), [one.get("state", one) for one in last], self.session.errors))
         for name, pid in (("daemon", self.daemon and self.daemon.pid), ("target", self.target and self.target.pid),
                           ("client", self.session and self.session.child.pid)):
             if pid and traces.runs(pid):
