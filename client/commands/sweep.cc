@@ -98,8 +98,10 @@ ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
     if (end.result) made.push_back({&*again, &*end.result});
   }
   OutputFile& file = session.standard_output();
+  const v1::Ranking ranking = RankingOf(made, !session.stopper().is_stopped());
+  session.Keep(ranking);
   if (flags.experiment.json)
-    Tell(context, true, RankingOf(made, true), &file);
+    Tell(context, true, ranking, &file);
   else if (end.result)
     Tell(context, false, *end.result, &file);
   return end.outcome.code == ExitCode::kOk ? ExitCode::kOk

@@ -177,6 +177,8 @@ class SweepTest(Case):
         self.assertEqual([plan["phase"] for plan in plans], ["MAIN", "CONFIRMATION"])
         self.assertNotEqual(plans[0]["seed"], plans[1]["seed"])
         self.assertEqual(len(plans[1]["groups"]), 2)  # and the control
+        again = self.daemon.ctl("report", file, "--format", "json")
+        self.assertEqual(json.loads(again.out.splitlines()[-1]), ranking, again)
         self.assert_unharmed(target)
 
     def test_it_is_all_kept(self):
