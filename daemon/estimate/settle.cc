@@ -29,22 +29,24 @@ Level LevelOf(const std::vector<StepSample>& samples, size_t first, size_t last)
 }
 
 // Two halves that are alike: what still moves has not settled.
-bool IsFlat(const std::vector<StepSample>& samples, size_t first) {
+bool IsFlat(const std::vector<StepSample>& samples, size_t first, double negligible_ns) {
   const size_t middle = first + (samples.size() - first) / 2;
   const Level early = LevelOf(samples, first, middle),
               late = LevelOf(samples, middle, samples.size());
   const double noise = std::hypot(early.standard_error, late.standard_error);
-  return std::abs(early.mean - late.mean) <= kFar * noise + 1e-9 * std::abs(late.mean);
+  return std::abs(early.mean - late.mean) <=
+         std::max(kFar * noise, negligible_ns) + 1e-9 * std::abs(late.mean);
 }
 
 }  // namespace
 
-std::optional<double> SettleNs(const std::vector<StepSample>& samples) {
+std::optional<double> SettleNs(const std::vector<StepSample>& samples, double negligible_ns) {
   if (samples.size() < kFewest) return std::nullopt;
   const size_t half = samples.size() / 2;
-  if (!IsFlat(samples, half)) return std::nullopt;
+  if (!IsFlat(samples, half, negligible_ns)) return std::nullopt;
   const Level settled = LevelOf(samples, half, samples.size());
-  const double band = kFar * settled.sd / std::sqrt(kSmoothed) + 1e-9 * std::abs(settled.mean);
+  const double band = std::max(kFar * settled.sd / std::sqrt(kSmoothed), negligible_ns) +
+                      1e-9 * std::abs(settled.mean);
   size_t first = half;
   while (first > 0) {
     const Level here = LevelOf(samples, first - 1, first - 1 + kSmoothed);

@@ -17,8 +17,8 @@ namespace {
 constexpr double kShareForBlocks = 0.95;
 // What a verdict of "does not matter" leaves of the margin for the estimate to be off.
 constexpr double kShareOfMargin = 0.8;
-// Of each group; the fewer where the time holds no more.
-constexpr uint32_t kDoses = 3, kFewestDoses = 2;
+// Of each group, where nothing was asked for.
+constexpr uint32_t kDoses = 3;
 
 // Groups that are delayed, of those that are called: the metric's own only where that is wanted.
 std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const ExperimentWishes& wishes,
@@ -88,24 +88,29 @@ absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, PlanWishes planned,
   return PlanThatFills(figures, planned, wishes);
 }
 
+// Fewer doses of each group where the time holds no more.
 absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes& wishes,
                              double budget_ns, uint64_t shortest_window_ns) {
+  const uint32_t wished = wishes.doses == 0 ? kDoses : wishes.doses;
   PlanWishes planned = {.budget_ns = budget_ns,
                         .top_share = wishes.top_share,
-                        .doses = wishes.doses == 0 ? kDoses : wishes.doses,
+                        .doses = wished,
                         .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
                         .least_top_delay_ns = kLeastTopDelayNs,
                         .shortest_window_ns = static_cast<double>(shortest_window_ns),
                         .unprobed_every = wishes.bare_every};
   absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
-  if (!absl::IsResourceExhausted(plan.status()) || wishes.doses != 0) return plan;
-  planned.doses = kFewestDoses;
-  planned.shams = 1;
-  SB_ASSIGN_OR_RETURN(Plan fewer, PlanWithin(figures, planned, wishes));
-  fewer.notes.insert(fewer.notes.begin(),
-                     StrCat("the time holds ", kFewestDoses, " doses of each group, not ", kDoses,
+  while (absl::IsResourceExhausted(plan.status()) && planned.doses > 1) {
+    --planned.doses;
+    planned.shams = 1;
+    plan = PlanWithin(figures, planned, wishes);
+  }
+  if (!plan.ok() || planned.doses == wished) return plan;
+  plan->notes.insert(plan->notes.begin(),
+                     StrCat("the time holds ", planned.doses,
+                            planned.doses == 1 ? " dose" : " doses", " of each group, not ", wished,
                             ": whether an effect is straight, or begins late, cannot be told"));
-  return fewer;
+  return plan;
 }
 
 // With the delays of all groups, those that are not taken have none.

@@ -26,6 +26,9 @@ constexpr size_t kFewestWindows = 20, kMostWindows = 60;
 constexpr double kPilotNs = 5e9, kShareOfBudget = 0.1;
 
 constexpr size_t kStepSamples = 12;
+// Of what a step injects. What moves by less moves no criticality that a margin is for; and a
+// program whose units are all alike is taken for one that never settles by its smallest changes.
+constexpr double kNegligibleShare = 0.02;
 
 Arm Sham(size_t groups) {
   return {.kind = ArmKind::kSham, .delay_ns = std::vector<uint64_t>(groups)};
@@ -82,7 +85,7 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Experi
 
 // After a switch to `arm`: when is the pace steady? Nothing where that cannot be seen.
 absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm& arm,
-                                                   uint64_t each_ns) {
+                                                   uint64_t each_ns, double negligible_ns) {
   const size_t groups = arm.delay_ns.size();
   SB_RETURN_IF_ERROR(specimen.Switch(arm));
   const uint64_t begin_ns = specimen.NowNs();
@@ -98,7 +101,7 @@ absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm
     }
     last = std::move(now);
   }
-  return SettleNs(samples);
+  return SettleNs(samples, negligible_ns);
 }
 
 // A step by a delay, and back. What settles slowly does so both times; noise that looks like it is
@@ -115,8 +118,11 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
   step.delay_ns[group] =
       static_cast<uint64_t>(std::min(delay_ns * times, static_cast<double>(wishes.most_delay_ns)));
   const uint64_t each_ns = std::max(pilot.window_ns / 2, specimen.ShortestWindowNs());
-  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns));
-  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns));
+  const double injected_ns =
+      static_cast<double>(step.delay_ns[group]) / step.every[group] * pilot.hits_per_unit[group];
+  const double negligible_ns = kNegligibleShare * injected_ns;
+  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns, negligible_ns));
+  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns, negligible_ns));
   if (there && back) return std::min(*there, *back);
   return there.value_or(back.value_or(-1));
 }

@@ -33,7 +33,7 @@ struct ExperimentWishes {
   uint64_t window_ns = 0;
   uint64_t washout_ns = 0;
   uint32_t blocks = 0;
-  uint32_t doses = 0;  // 0: three, or two where the budget holds no more
+  uint32_t doses = 0;  // at most: fewer where the budget holds no more; 0: three
 };
 
 }  // namespace sbump

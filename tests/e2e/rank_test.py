@@ -39,7 +39,7 @@ class RankTest(Case):
 
     def test_three_of_thirty_modules(self):
         target = self.start_service()
-        answer = self.rank(target, "--depth", "module", "--budget", "90s", "--no-confirmation")
+        answer = self.rank(target, "--depth", "module", "--budget", "120s", "--no-confirmation")
         ranking = self.ranking_of(answer)
         modules = {name for name in named(ranking, "MATTERS") if name.startswith("shop.")}
         self.assertEqual(modules, {"shop.part_03", "shop.part_14", "shop.part_22"}, answer)

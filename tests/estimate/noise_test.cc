@@ -112,6 +112,16 @@ TEST(SettleTest, NeverWhereItStillMoves) {
   EXPECT_FALSE(SettleNs({}));
 }
 
+// A program whose units are all alike, and that drifts by a thousandth of the step.
+TEST(SettleTest, WhatIsNegligibleHasSettled) {
+  std::vector<StepSample> samples = Step(1e-9, 0, 1);
+  for (StepSample& sample : samples) sample.y_ns -= 0.01 * std::exp(-sample.since_ns / 20);
+  EXPECT_GT(SettleNs(samples).value_or(99), 20);
+  EXPECT_LE(SettleNs(samples, 0.2).value_or(99), 2);
+  // The step itself is not.
+  EXPECT_GT(SettleNs(Step(5, 0.1, 1), 0.2).value_or(0), 12);
+}
+
 // 200 flat series: none is taken for one that moves but by chance at four standard errors.
 TEST(SettleTest, FlatIsSettledFromTheBeginning) {
   int late = 0;

@@ -113,16 +113,26 @@ size_t DosesOfFirst(const ExperimentPlan& plan) {
   return std::ranges::count_if(plan.arms, [](const Arm& arm) { return arm.delay_ns[0] != 0; });
 }
 
-TEST(ExperimentTest, AShortBudgetHoldsTwoDoses) {
-  FakeSpecimen service = Service(0.1);
-  Told told;
-  ExperimentWishes wishes = Wishes();
-  wishes.budget_ns = 6'000'000'000;
-  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(DosesOfFirst(*told.plan), 2u);
-  EXPECT_NE(told.plan->warnings.front().find("2 doses"), std::string::npos)
-      << told.plan->warnings.front();
+TEST(ExperimentTest, AShortBudgetHoldsFewerDoses) {
+  struct Case {
+    uint64_t budget_ns;
+    uint32_t asked, held;
+    std::string told;
+  };
+  for (const Case& a_case : {Case{6'000'000'000, 0, 2, "2 doses of each group, not 3"},
+                             Case{5'000'000'000, 2, 1, "1 dose of each group, not 2"}}) {
+    FakeSpecimen service = Service(0.1);
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.budget_ns = a_case.budget_ns;
+    wishes.doses = a_case.asked;
+    const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(DosesOfFirst(*told.plan), a_case.held);
+    EXPECT_NE(told.plan->warnings.front().find(a_case.told), std::string::npos)
+        << told.plan->warnings.front();
+    EXPECT_EQ(told.Of("critical").verdict, Verdict::kMatters);
+  }
 }
 
 TEST(ExperimentTest, AsManyDosesAsAreAskedFor) {
