@@ -11,36 +11,51 @@ CHAIN = ("serial",)
 MOST_RMSE, MOST_VIOLATED = 0.03, 0.05
 
 
-def markdown(records):
-    records = [one for _, one in sorted((record["seed"], record) for record in records)]
+def markdown(records, may_sleep=()):
+    """`may_sleep`: those of processors that may."""
+    lines = all_of(_in_order(records)) or ["No draws yet."]
+    if may_sleep:
+        lines += ["", "Where processors may sleep:", ""] + in_short(_in_order(may_sleep))
+    return "\n".join(lines) + "\n"
+
+
+def _in_order(records):
+    return sorted(records, key=lambda record: record["seed"])
+
+
+def all_of(records):
     if not records:
-        return "No draws yet.\n"
+        return []
     found = figures.results(records)
-    lines = where(records) + [""] + summary(found) + [""] + families(found) + [""] + verdicts(found)
+    return in_short(records) + [""] + families(found) + [""] + verdicts(found)
+
+
+def in_short(records):
+    lines = where(records) + [""] + summary(figures.results(records))
     lost = figures.failed(records)
     if lost:
         lines += ["", "Without an answer:", ""]
         lines += ["- seed %d: %s" % (seed, what.splitlines()[0]) for seed, what in lost]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def write(path, records):
+def write(path, records, may_sleep=()):
     """Into what is between the marks, where the file has them; else all of it."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     before, mark, rest = old.partition(BEGIN + "\n")
     _, end, after = rest.partition(END)
     if not end:
         before, mark, end, after = "", "", "", ""
-    path.write_text(before + mark + markdown(records) + end + after, encoding="utf-8")
+    path.write_text(before + mark + markdown(records, may_sleep) + end + after, encoding="utf-8")
 
 
 def where(records):
     """How many draws, on what, and when: a line for each machine."""
     machines = collections.defaultdict(list)
     for record in records:
-        machines[record["machine"]].append(record)
-    return ["- %d draws, %s to %s: %s, load %.1f when they began; CPython %s" % (
-        len(some), min(one["date"] for one in some), max(one["date"] for one in some), machine,
+        machines[record["machine"], record["processors"]].append(record)
+    return ["- %d draws, %s to %s: %s, processors %s, load %.1f when they began; CPython %s" % (
+        len(some), min(one["date"] for one in some), max(one["date"] for one in some), *machine,
         statistics.median(one["load"] for one in some),
         ", ".join(sorted({one["python"] for one in some}, key=_version))) for machine, some in sorted(machines.items())]
 

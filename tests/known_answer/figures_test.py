@@ -27,7 +27,8 @@ def null(p=0.5):
 
 
 def record(*functions, seed=1, family="serial"):
-    return {"seed": seed, "family": family, "unit_ns": 1000, "machine": "a machine", "python": "3.11.2_debian",
+    return {"seed": seed, "family": family, "unit_ns": 1000, "machine": "a machine", "processors": "awake",
+            "python": "3.11.2_debian",
             "date": "2026-01-0%d" % seed, "load": 0.25, "functions": list(functions)}
 
 
@@ -104,7 +105,7 @@ class HowOftenTest(unittest.TestCase):
 class LostTest(unittest.TestCase):
     def test_no_answer_is_told_and_not_counted(self):
         lost = {"seed": 2, "family": "serial", "error": "Timeout: late\nmore", "machine": "a machine",
-                "python": "3.8.18", "date": "2026-01-02", "load": 1}
+                "processors": "awake", "python": "3.8.18", "date": "2026-01-02", "load": 1}
         records = [record(function(verdict="INVALID"), function()), lost]
         self.assertEqual(len(figures.results(records)), 1)
         self.assertEqual(figures.failed(records), [(2, "Timeout: late\nmore"), (1, "f: because")])
@@ -137,8 +138,18 @@ class MarkdownTest(unittest.TestCase):
         others = {**record(null(), seed=3), "machine": "another"}
         lines = accuracy.markdown([record(null()), others, record(null(), seed=2)]).splitlines()
         self.assertEqual(lines[:2], [
-            "- 2 draws, 2026-01-01 to 2026-01-02: a machine, load 0.2 when they began; CPython 3.11.2_debian",
-            "- 1 draws, 2026-01-03 to 2026-01-03: another, load 0.2 when they began; CPython 3.11.2_debian"])
+            "- 2 draws, 2026-01-01 to 2026-01-02: a machine, processors awake, load 0.2 when they began; CPython "
+            "3.11.2_debian",
+            "- 1 draws, 2026-01-03 to 2026-01-03: another, processors awake, load 0.2 when they began; CPython "
+            "3.11.2_debian"])
+
+    def test_where_processors_may_sleep_is_told_apart(self):
+        asleep = {**record(null(p=0.01)), "processors": "may sleep"}
+        text = accuracy.markdown([record(null())], [asleep])
+        first, second = text.split("Where processors may sleep:")
+        self.assertIn("0 of 1", self.row(first, "p < 0.05"))
+        self.assertIn("1 of 1", self.row(second, "p < 0.05"))
+        self.assertIn("processors may sleep, load", second)
 
     def test_written_between_marks(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 from harness import interpreters  # noqa: E402
 from harness.daemon import SBUMPCTL, run_client  # noqa: E402
 import accuracy  # noqa: E402
+import awake  # noqa: E402
 import draw  # noqa: E402
 import families  # noqa: E402
 from records import Records  # noqa: E402
@@ -30,6 +31,7 @@ def arguments():
     parser.add_argument("--families", nargs="+", choices=families.NAMES, metavar="FAMILY")
     parser.add_argument("--records", type=pathlib.Path)
     parser.add_argument("--python", action="append", default=[])
+    parser.add_argument("--may-sleep", action="store_true")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--short", action="store_true")
@@ -49,18 +51,19 @@ class Overdue(BaseException):
 
 
 class Suite:
-    def __init__(self, chosen, records, effort):
+    def __init__(self, chosen, records, effort, processors):
         self.pythons = chosen
         self.records = records
         self.effort = effort
+        self.processors = processors
         self.machine = machine()
         self.failures = 0
 
     def try_seed(self, seed, family):
         # Those of one family take turns.
         python = self.pythons[seed // len(families.NAMES) % len(self.pythons)]
-        where = {"date": str(datetime.date.today()), "machine": self.machine, "load": os.getloadavg()[0],
-                 "python": python.name, "sbump": version()}
+        where = {"date": str(datetime.date.today()), "machine": self.machine, "processors": self.processors,
+                 "load": os.getloadavg()[0], "python": python.name, "sbump": version()}
         begin = time.monotonic()
         record = self.measured(python, family, seed)
         record.update(where, seconds=time.monotonic() - begin)
@@ -119,13 +122,18 @@ def main():
     options = arguments()
     signal.signal(signal.SIGALRM, overdue)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which puts away what runs
-    with tempfile.TemporaryDirectory() as scratch:
-        sys.exit(run(options, Records(options.records or (scratch if options.short else HERE / "records"))))
+    wanted = awake.MAY_SLEEP if options.may_sleep else awake.AWAKE
+    with tempfile.TemporaryDirectory() as scratch, awake.processors(wanted) as processors:
+        if processors != wanted:
+            print("this machine cannot keep its processors awake: they may sleep")
+        kept = pathlib.Path(options.records or (scratch if options.short else HERE / "records"))
+        sys.exit(run(options, kept, processors))
 
 
-def run(options, records):
+def run(options, kept, processors):
     """The exit status."""
-    suite = Suite(pythons(options.python), records, draw.SHORT if options.short else draw.Effort())
+    records = Records(kept, processors)
+    suite = Suite(pythons(options.python), records, draw.SHORT if options.short else draw.Effort(), processors)
     end = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     done = records.all()
     todo = [(seed, family) for seed, family in seeds(options) if seed not in done]
@@ -136,7 +144,8 @@ def run(options, records):
             break
         suite.try_seed(seed, family)
     if options.markdown:
-        accuracy.write(options.markdown, list(records.all().values()))
+        both = [list(Records(kept, one).all().values()) for one in (awake.AWAKE, awake.MAY_SLEEP)]
+        accuracy.write(options.markdown, *both)
     return 1 if suite.failures else 0
 
 

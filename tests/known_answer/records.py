@@ -1,12 +1,14 @@
-"""What was measured: one record a line, in a file for each family."""
+"""What was measured: one record a line, in a file for each family, of processors that may sleep in a folder."""
 import json
 import os
 import pathlib
 
+from awake import AWAKE
+
 
 class Records:
-    def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, directory, processors=AWAKE):
+        self.directory = pathlib.Path(directory) / ("" if processors == AWAKE else processors.replace(" ", "_"))
 
     def all(self):
         """By seed."""

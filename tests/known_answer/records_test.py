@@ -24,6 +24,12 @@ class RecordsTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.directory.iterdir()), ["serial.jsonl", "slack.jsonl"])
         self.assertEqual(len((self.directory / "serial.jsonl").read_text().splitlines()), 2)
 
+    def test_where_processors_may_sleep_they_are_apart(self):
+        asleep = Records(self.directory, "may sleep")
+        asleep.add({"seed": 1, "family": "serial", "load": 1})
+        self.records.add({"seed": 1, "family": "serial", "load": 2})
+        self.assertEqual([self.records.all()[1]["load"], asleep.all()[1]["load"]], [2, 1])
+
     def test_six_digits(self):
         self.records.add({"seed": 1, "family": "serial", "functions": [{"gain": 0.123456789, "calls": 2, "low": None}]})
         self.assertEqual(self.records.all()[1]["functions"], [{"gain": 0.123457, "calls": 2, "low": None}])
