@@ -77,6 +77,11 @@ bool IsReadMoreOftenThanItSteps(Samples samples, const Steps& steps) {
              NsBetween(samples.front(), samples.back());
 }
 
+// What there is in all of a window, of which `covered_ns` had `count`.
+double InAll(double count, double covered_ns, uint64_t begin_ns, uint64_t end_ns) {
+  return count * (static_cast<double>(end_ns - begin_ns) / covered_ns);
+}
+
 }  // namespace
 
 absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t end_ns) {
@@ -99,7 +104,7 @@ absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t e
   const MetricSample& to = by_steps ? inside[steps.last] : inside.back();
   work.units = to.value - from.value;
   work.work_ns = NsBetween(from, to);
-  work.units_in_window = work.units * (static_cast<double>(end_ns - begin_ns) / work.work_ns);
+  work.units_in_window = InAll(work.units, work.work_ns, begin_ns, end_ns);
   return work;
 }
 
@@ -136,6 +141,8 @@ absl::StatusOr<WindowLatency> LatencyIn(Samples samples, uint64_t begin_ns, uint
   latency.observations = buckets.back().count;
   if (latency.observations <= 0)
     return absl::NotFoundError("no progress: nothing was observed in this window; is there load?");
+  latency.observations_in_window =
+      InAll(latency.observations, NsBetween(inside.front(), inside.back()), begin_ns, end_ns);
   const double rank = quantile * latency.observations;
   const size_t at = std::ranges::lower_bound(buckets, rank, {}, &MetricBucket::count) -  //
                     buckets.begin();

@@ -40,7 +40,9 @@ struct WindowLatency {
   // observations are spread evenly in there.
   double lower = 0;
   double upper = 0;
-  double observations = 0;  // above 0
+  double observations = 0;  // above 0: from the first sample to the last
+  // At this rate, from begin_ns to end_ns.
+  double observations_in_window = 0;
 };
 
 // `quantile`: above 0, below 1. Interpolated within a bucket as Prometheus does: the first begins

@@ -47,7 +47,7 @@ void SetWork(const WindowWork& work, Window& window) {
 void SetLatency(const WindowLatency& latency, Window& window) {
   window.units = latency.observations;
   window.work_ns = latency.value * latency.observations;
-  window.units_in_all = latency.observations;
+  window.units_in_all = latency.observations_in_window;
 }
 
 absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {

@@ -7,7 +7,8 @@ from harness import interpreters, metrics
 from harness.case import Case, each_interpreter, main
 from harness.session import Session
 
-METRIC = ("--metric", "calls:*/service.py:step")
+STEP = "calls:*/service.py:step"
+METRIC = ("--metric", STEP)
 
 
 class SweepTest(Case):
@@ -17,8 +18,8 @@ class SweepTest(Case):
         target.ask("start", log and str(log))
         return target
 
-    def sweep(self, target, *arguments, seconds=120):
-        return self.daemon.ctl("sweep", "--pid", target.pid, *METRIC, "--yes", "--format", "json", *arguments,
+    def sweep(self, target, *arguments, metric=STEP, seconds=120):
+        return self.daemon.ctl("sweep", "--pid", target.pid, "--metric", metric, "--yes", "--format", "json", *arguments,
                                seconds=seconds)
 
     def results_of(self, answer):
@@ -126,9 +127,8 @@ class SweepTest(Case):
         self.assert_unharmed(target)
 
     def assert_tells_them_apart(self, target, metric):
-        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--yes", "--format", "json", "--metric", metric,
-                                 "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                                 "--budget", "75s", "--top-share", "40", "--margin", "0.3", seconds=150)
+        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+                            "--budget", "75s", "--top-share", "40", "--margin", "0.3", metric=metric, seconds=150)
         results = self.results_of(answer)
         self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
         self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
@@ -146,6 +146,28 @@ class SweepTest(Case):
         log.touch()
         with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
             self.assert_tells_them_apart(self.start_service(log=log), "prom:%s#units_total" % url)
+
+    def test_latency_of_what_comes_when_it_comes(self):
+        """How many requests there are nothing in it can change; how long they take only what is before the reply."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_target(interpreters.any_supported(), "open_loop.py")
+        target.ask("start", str(log))
+        histogram = metrics.Histogram(log, [1e-6 * bound for bound in range(50, 5000, 50)], scale=1e-6)
+        groups = ("--group", "before=*/open_loop.py:answer", "--group", "after=*/open_loop.py:tidy")
+        soon = ("--top-share", "40", "--margin", "0.3", "--no-controls")
+        with metrics.served(lambda: histogram.text("took_seconds")) as url:
+            latency = self.results_of(self.sweep(target, *groups, *soon, "--budget", "50s",
+                                                 metric="prom:%s#p50(took_seconds)" % url, seconds=150))
+        throughput = self.results_of(self.sweep(target, *groups, *soon, "--budget", "15s", metric="calls:*/open_loop.py:step"))
+        self.assertEqual(latency["before"]["verdict"], "MATTERS", latency)
+        self.assertNotEqual(latency["after"]["verdict"], "MATTERS", latency)
+        self.assertTrue(0.7 < latency["before"]["criticality"] < 1.3, latency)
+        self.assertAlmostEqual(latency["before"]["hits_per_unit"], 1, delta=0.05)
+        self.assertTrue(all(result["verdict"] != "MATTERS" for result in throughput.values()), throughput)
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
 
     def test_a_metric_that_nobody_serves(self):
         target = self.start_service()

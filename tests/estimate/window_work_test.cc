@@ -159,6 +159,14 @@ const auto& Latencies() {
   return samples;
 }
 
+// Calls are counted in all of a window: what there is of them for each observation.
+TEST(WindowLatencyTest, ObservationsOfAllOfTheWindow) {
+  const auto p50 = LatencyIn(Latencies(), 0, 125 * kMs, 0.5);
+  ASSERT_TRUE(p50.ok()) << p50.status();
+  EXPECT_DOUBLE_EQ(p50->observations, 100);
+  EXPECT_DOUBLE_EQ(p50->observations_in_window, 125);
+}
+
 TEST(WindowLatencyTest, ByHand) {
   const auto p50 = LatencyIn(Latencies(), 0, 100 * kMs, 0.5);
   ASSERT_TRUE(p50.ok()) << p50.status();

@@ -1,6 +1,8 @@
 """What a daemon says of itself to Prometheus, and what others say of their work."""
+import bisect
 import contextlib
 import http.server
+import itertools
 import socket
 import threading
 import urllib.request
@@ -40,6 +42,37 @@ def served(text):
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Histogram:
+    """Of the numbers in a file that grows, a line each, as Prometheus has them."""
+
+    def __init__(self, path, bounds, scale):
+        self.path, self.bounds, self.scale = path, bounds, scale
+        self.counts = [0] * (len(bounds) + 1)
+        self.read, self.sum = 0, 0
+        self.lock = threading.Lock()
+
+    def text(self, name):
+        with self.lock:
+            self._take_new()
+            cumulative = list(itertools.accumulate(self.counts))
+            total = self.sum
+        lines = ["# TYPE %s histogram" % name]
+        lines += ['%s_bucket{le="%s"} %d' % (name, bound, count)
+                  for bound, count in zip((*self.bounds, "+Inf"), cumulative)]
+        return "\n".join([*lines, "%s_sum %g" % (name, total), "%s_count %d" % (name, cumulative[-1]), ""])
+
+    def _take_new(self):
+        with open(self.path, "rb") as file:
+            file.seek(self.read)
+            new = file.read()
+        new = new[:new.rfind(b"\n") + 1]
+        self.read += len(new)
+        for number in new.split():
+            value = self.scale * float(number)
+            self.counts[bisect.bisect_left(self.bounds, value)] += 1
+            self.sum += value
 
 
 def scrape(address):
