@@ -152,6 +152,8 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   Compare(run);
   run.pairs = PairEffectsOf(recording, options.level);
   run.intrusion = IntrusionOf(recording, options.level);
+  if (run.intrusion && !run.intrusion->warning.empty())
+    run.warnings.push_back(run.intrusion->warning);
   LeaveOutUntried(recording, run);
   JudgeControls(options, run);
   JudgeGroups(options, run);

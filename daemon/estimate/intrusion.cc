@@ -1,11 +1,24 @@
 #include "daemon/estimate/intrusion.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
 
 namespace sbump {
+namespace {
+
+constexpr double kMuch = 0.1;  // of a unit
+
+// A few blocks have no interval: then it has to be in each of them.
+bool IsMuch(const Intrusion& intrusion, const std::vector<double>& differences) {
+  if (intrusion.share <= kMuch) return false;
+  const std::optional<Interval>& interval = intrusion.ns_per_unit.interval;
+  return interval ? interval->low > 0 : std::ranges::min(differences) > 0;
+}
+
+}  // namespace
 
 std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
   std::vector<double> differences;
@@ -25,6 +38,10 @@ std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
   Intrusion intrusion = {.ns_per_unit = EstimateMiddle(differences, level)};
   intrusion.unprobed_ns = unprobed_in_all.value();
   intrusion.share = intrusion.ns_per_unit.estimate / intrusion.unprobed_ns;
+  if (IsMuch(intrusion, differences))
+    intrusion.warning =
+        "the probes themselves cost much of a unit's time: what is said is of the program as slow "
+        "as that; fewer targets, or ones that are called less often, cost less";
   return intrusion;
 }
 

@@ -183,17 +183,28 @@ TEST(AdditivityTest, NoPairsWithoutTheFourArms) {
   EXPECT_TRUE(PairEffectsOf(recording, 0.95).empty());
 }
 
-TEST(IntrusionTest, IsShamLessUnprobed) {
-  Design design = Doses(1, 24);
+std::optional<Intrusion> IntrusionOfShare(uint32_t blocks, double share) {
+  Design design = Doses(1, blocks);
   design.arms.push_back({.kind = ArmKind::kUnprobed, .delay_ns = {0}});
-  const auto intrusion =
-      IntrusionOf(Record(design, Linear({0}), {.sd = 0.001, .unprobed_share = 0.03}, 1), 0.95);
+  return IntrusionOf(Record(design, Linear({0}), {.sd = 0.001, .unprobed_share = share}, 1), 0.95);
+}
+
+TEST(IntrusionTest, IsShamLessUnprobed) {
+  const auto intrusion = IntrusionOfShare(24, 0.03);
   ASSERT_TRUE(intrusion);
   EXPECT_EQ(intrusion->ns_per_unit.values, 6u);  // each fourth block
   EXPECT_NEAR(intrusion->ns_per_unit.estimate, 0.03 * kUnitNs, 0.002 * kUnitNs);
   EXPECT_NEAR(intrusion->share, 0.031, 0.002);
   ASSERT_TRUE(intrusion->ns_per_unit.interval);
   EXPECT_GT(intrusion->ns_per_unit.interval->low, 0);
+  EXPECT_EQ(intrusion->warning, "");
+}
+
+TEST(IntrusionTest, MuchIsWarnedOf) {
+  for (const uint32_t blocks : {24u, 8u}) {
+    EXPECT_NE(IntrusionOfShare(blocks, 0.2)->warning, "") << blocks;
+    EXPECT_EQ(IntrusionOfShare(blocks, 0.05)->warning, "") << blocks;
+  }
 }
 
 TEST(IntrusionTest, NothingWithoutUnprobedWindows) {
