@@ -32,8 +32,8 @@ TESTS=(
   libamdhip64-5
   # a real model to look into, and threads of Python's that take turns on a stack
   python3-torch python3-greenlet
-  # draws the graph of a model; runs Chrome's reader of traces; opens the report of a run
-  graphviz nodejs chromium-headless-shell
+  # draws the graph of a model; runs Chrome's reader of traces; opens the report of a run; opens a run as Coz's profile
+  graphviz nodejs chromium-headless-shell coz-profiler
   # the interpreters of other Debian suites
   debian-archive-keyring mmdebstrap
 )

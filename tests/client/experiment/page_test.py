@@ -14,8 +14,10 @@ import unittest
 import xml.etree.ElementTree
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from browser import opened  # noqa: E402
+
 RENDER, REAL_RUN, RANKED_RUN, HOSTILE_RUN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
-BROWSERS = ("chromium-headless-shell", "chromium", "chrome-headless-shell")
 WIDE, NARROW = (1100, 900), (390, 900)
 LIGHT, DARK = (), ("--blink-settings=preferredColorScheme=0",)
 # A page that could load or run something would have one of these.
@@ -46,12 +48,7 @@ class PageTest(unittest.TestCase):
         return cls.rendered(run, run.stem + ".html")
 
     def browser(self, page, size, *options):
-        found = next(filter(None, map(shutil.which, BROWSERS)), None)
-        self.assertIsNotNone(found, "no browser: deploy/packages.sh tests installs chromium-headless-shell")
-        command = [found, "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + str(self.scratch / "user"),
-                   "--window-size=%d,%d" % size, *options, page.as_uri()]
-        environment = {**os.environ, "HOME": str(self.scratch)}
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment).stdout
+        return opened(page, self.scratch, size, *options)
 
     def first_pixel(self, page, size, *options):
         """(width, height, (red, green, blue)) of a screenshot: at the first pixel no PNG filter does anything."""
