@@ -94,14 +94,18 @@ class Follower {
     const std::string_view message = ToStd(status.message());
     if (message.starts_with("guardrail: "))
       return {ExitCode::kGuardrail, Printable(std::string(message))};
-    if (absl::IsCancelled(status) && stopper_.is_stopped())
-      return {ExitCode::kInvalid, "it was stopped before anything was measured"};
+    if (absl::IsCancelled(status) && stopper_.is_stopped()) return WhatWasStopped();
     if (!status.ok())
       return {ExitCodeFor(status, Subject::kProcess),
               message.empty() ? "refused, without a reason" : std::string(message)};
     if (!end_.result)
       return {ExitCode::kError, "the daemon ended the experiment without an answer"};
     return {};
+  }
+
+  Outcome WhatWasStopped() const {
+    return {ExitCode::kInvalid, end_.plan ? "given up before the daemon had said what it knows"
+                                          : "it was stopped before anything was measured"};
   }
 
   // Where it ended by itself, or badly.

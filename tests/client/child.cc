@@ -77,7 +77,8 @@ Child::Child(const std::vector<std::string>& words, const ChildOptions& options)
   Pipe in = MakePipe();
   Pipe out = options.terminal ? MakeTerminal() : MakePipe();
   Pipe err = options.terminal ? Pipe{} : MakePipe();
-  pid_ = Spawn(words, environment, in.read.get(), out.write.get(),
+  const int input = options.terminal_input ? out.write.get() : in.read.get();
+  pid_ = Spawn(words, environment, input, out.write.get(),
                options.terminal ? out.write.get() : err.write.get());
   (void)!write(in.write.get(), options.standard_input.data(), options.standard_input.size());
   out_ = std::move(out.read);
@@ -106,6 +107,8 @@ bool Child::WaitForOutput(const std::string& text) {
   }
   return true;
 }
+
+void Child::Type(const std::string& text) { (void)!write(out_.get(), text.data(), text.size()); }
 
 void Child::Signal(int signal_number) { kill(pid_, signal_number); }
 

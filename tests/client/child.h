@@ -15,6 +15,7 @@ namespace sbump::test {
 struct ChildOptions {
   std::vector<std::string> environment;  // "NAME=value", besides PATH and TERM
   bool terminal = false;                 // standard output and error are a terminal of 100 x 20
+  bool terminal_input = false;           // and standard input is it, too
   std::string standard_input;            // small
 };
 
@@ -35,6 +36,8 @@ class Child {
   // Reads until standard output holds `text`. False when the child ended or the limit was reached
   // first.
   bool WaitForOutput(const std::string& text);
+  // On its terminal.
+  void Type(const std::string& text);
   void Signal(int signal_number);
   // Closes our end of its standard output, as `head` does.
   void CloseOutput() { out_.Reset(); }

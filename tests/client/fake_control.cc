@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "proto/sbump/v1/control.grpc.pb.h"
+#include "proto/sbump/v1/experiments.grpc.pb.h"
 #include "proto/sbump/v1/modules.grpc.pb.h"
 
 namespace sbump::test {
@@ -72,6 +73,28 @@ class FakeControl::Service : public v1::Control::Service {
   grpc::Status WatchSpans(grpc::ServerWriter<v1::SpanBatch>* writer) {
     for (const v1::SpanBatch& batch : script_.spans) writer->Write(batch);
     return grpc::Status::OK;
+  }
+
+  // Likewise: the script of the experiment that `begin` is.
+  ExperimentScript NextExperiment(const v1::Experiment& begin) {
+    const std::lock_guard lock(mutex_);
+    requests_.experiments.push_back(begin);
+    const size_t number = requests_.experiments.size();
+    if (number > script_.experiments.size())
+      return {.status = absl::UnimplementedError("no script for this experiment")};
+    return script_.experiments[number - 1];
+  }
+  void Note(const v1::Approval& approval) {
+    const std::lock_guard lock(mutex_);
+    requests_.approvals.push_back(approval.go());
+  }
+  void NoteStop() {
+    const std::lock_guard lock(mutex_);
+    ++requests_.stops;
+  }
+  void NoteCancel() {
+    const std::lock_guard lock(mutex_);
+    ++requests_.cancelled_streams;
   }
 
   grpc::Status Update(grpc::ServerContext*, const v1::UpdateRequest* request,
@@ -167,6 +190,52 @@ class FakeControl::ModulesService : public v1::Modules::Service {
   FakeControl::Service& control_;
 };
 
+class FakeControl::ExperimentsService : public v1::Experiments::Service {
+ public:
+  explicit ExperimentsService(FakeControl::Service& control) : control_(control) {}
+
+  using Stream = grpc::ServerReaderWriter<v1::RunReply, v1::RunRequest>;
+
+  grpc::Status Run(grpc::ServerContext*, Stream* stream) override {
+    v1::RunRequest begin;
+    if (!stream->Read(&begin)) return grpc::Status::CANCELLED;
+    const ExperimentScript script = control_.NextExperiment(begin.begin());
+    for (const v1::RunReply& reply : script.first) stream->Write(reply);
+    if (script.wait_for_approval && !Approved(stream)) return ToGrpc(script.status);
+    if ((script.wait_for_stop || script.wait_for_cancel) && !Stopped(script, stream)) {
+      control_.NoteCancel();
+      return grpc::Status::CANCELLED;
+    }
+    for (const v1::RunReply& reply : script.last) stream->Write(reply);
+    return ToGrpc(script.status);
+  }
+
+ private:
+  bool Approved(Stream* stream) {
+    v1::RunRequest request;
+    while (stream->Read(&request)) {
+      if (request.has_stop()) control_.NoteStop();
+      if (!request.has_approval()) continue;
+      control_.Note(request.approval());
+      return request.approval().go();
+    }
+    return false;
+  }
+
+  // False when the client cancelled first.
+  bool Stopped(const ExperimentScript& script, Stream* stream) {
+    v1::RunRequest request;
+    while (stream->Read(&request)) {
+      if (!request.has_stop()) continue;
+      control_.NoteStop();
+      if (script.wait_for_stop) return true;
+    }
+    return false;
+  }
+
+  FakeControl::Service& control_;
+};
+
 struct FakeControl::Server {
   std::unique_ptr<grpc::Server> grpc;
 };
@@ -176,6 +245,7 @@ FakeControl::FakeControl(Script script) : FakeControl(std::move(script), "") {}
 FakeControl::FakeControl(Script script, const std::string& socket)
     : service_(std::make_unique<Service>(std::move(script))),
       modules_(std::make_unique<ModulesService>(*service_)),
+      experiments_(std::make_unique<ExperimentsService>(*service_)),
       server_(std::make_unique<Server>()) {
   if (socket.empty()) directory_ = std::make_unique<SocketDirectory>();
   socket_ = socket.empty() ? directory_->socket() : socket;
@@ -183,6 +253,7 @@ FakeControl::FakeControl(Script script, const std::string& socket)
   builder.AddListeningPort(endpoint(), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
   builder.RegisterService(modules_.get());
+  builder.RegisterService(experiments_.get());
   server_->grpc = builder.BuildAndStart();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "proto/sbump/v1/control.pb.h"
+#include "proto/sbump/v1/experiments.pb.h"
 #include "proto/sbump/v1/modules.pb.h"
 #include "tests/fakes/temp_dir.h"
 
@@ -24,6 +25,16 @@ struct StreamScript {
   absl::Status status;
 };
 
+// What one experiment does, in order.
+struct ExperimentScript {
+  std::vector<v1::RunReply> first;
+  bool wait_for_approval = false;  // where that is no, the rest but `status` does not come
+  bool wait_for_stop = false;      // or until the client cancels
+  bool wait_for_cancel = false;
+  std::vector<v1::RunReply> last;  // not sent to a client that cancelled
+  absl::Status status;
+};
+
 // Answers of the calls. Set before the client runs; a status that is not OK comes instead of a
 // reply.
 struct Script {
@@ -32,6 +43,7 @@ struct Script {
   std::vector<v1::MatchReply> match;
   std::vector<v1::ListModulesReply> modules;
   std::vector<v1::SpanBatch> spans;
+  std::vector<ExperimentScript> experiments;  // of one call after the other
   std::vector<v1::ModulesUpdate> modules_updates;
   bool modules_wait_for_cancel = false;  // after these
   v1::UpdateReply update;
@@ -52,6 +64,9 @@ struct Requests {
   std::vector<v1::UpdateRequest> update;
   std::vector<v1::DetachRequest> detach;
   std::vector<v1::InspectRequest> inspect;
+  std::vector<v1::Experiment> experiments;
+  std::vector<bool> approvals;
+  int stops = 0;
   int cancelled_streams = 0;
 };
 
@@ -79,11 +94,13 @@ class FakeControl {
  private:
   class Service;
   class ModulesService;
+  class ExperimentsService;
   struct Server;
   std::unique_ptr<SocketDirectory> directory_;
   std::string socket_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<ModulesService> modules_;
+  std::unique_ptr<ExperimentsService> experiments_;
   std::unique_ptr<Server> server_;
 };
 
