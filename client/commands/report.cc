@@ -51,7 +51,6 @@ TableStyle StyleOf(const CommandContext& context) {
 
 void AddStage(const ReportedStage& stage, const TableStyle& style, std::string& text) {
   Add(ResultLines(stage.made.result, style.palette, style.width), text);
-  Add(AdditivityLines(stage.made.estimate), text);
   if (const auto plot = CriticalityPlot(stage, style.plots); !plot.empty()) {
     text += "\n";
     Add(plot, text);

@@ -179,6 +179,7 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
     if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
+  for (const v1::PairResult& pair : result.pairs()) lines.push_back(Printable(pair.why()));
   if (result.has_intrusion()) lines.push_back(IntrusionLineOf(result));
   AddWarnings(result.warnings(), "", lines);
   return lines;

@@ -6,6 +6,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
+#include "daemon/estimate/words.h"
 
 namespace sbump {
 namespace {
@@ -103,6 +104,13 @@ std::string Words(Additivity additivity, const std::string& names) {
   return StrCat("whether ", names, " add up is not decided: more blocks or a greater dose would");
 }
 
+std::string WordsOf(const PairEffect& effect) {
+  const std::optional<Interval>& interval = effect.interaction.interval;
+  return StrCat(Words(effect.additivity, StrCat(effect.first, " and ", effect.second)),
+                " (interaction ", Fixed(effect.interaction.estimate, 2),
+                interval ? StrCat(", 95 % interval ", sbump::Words(*interval)) : "", ")");
+}
+
 }  // namespace
 
 std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) {
@@ -115,12 +123,11 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) 
     const double smaller_x_ns = std::min(found.first_x_ns, found.second_x_ns) / blocks;
     if (!(smaller_x_ns > 0)) continue;
     for (double& interaction : found.interactions) interaction /= smaller_x_ns;
-    PairEffect effect = {.first = arms->first_group,
-                         .second = arms->second_group,
+    PairEffect effect = {.first = recording.groups[arms->first_group].name,
+                         .second = recording.groups[arms->second_group].name,
                          .interaction = EstimateMiddle(found.interactions, level)};
     effect.additivity = Classify(found.interactions, effect.interaction);
-    effect.words = Words(effect.additivity, StrCat(recording.groups[effect.first].name, " and ",
-                                                   recording.groups[effect.second].name));
+    effect.words = WordsOf(effect);
     effects.push_back(std::move(effect));
   }
   return effects;

@@ -19,7 +19,7 @@ enum class Additivity {
 };
 
 struct PairEffect {
-  size_t first = 0, second = 0;  // groups
+  std::string first, second;  // groups
   // (both - first - second + sham), as a share of the smaller injected time of the two: -1 for tied
   // parallel branches, 0 for serial work.
   SignedRankEstimate interaction;

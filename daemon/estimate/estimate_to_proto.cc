@@ -46,6 +46,32 @@ void Fill(const Intrusion& intrusion, v1::ExperimentResult& message) {
   message.set_intrusion_high(interval_ns->high / intrusion.unprobed_ns);
 }
 
+v1::Additivity ToProto(Additivity additivity) {
+  switch (additivity) {
+    case Additivity::kAdditive:
+      return v1::ADDITIVE;
+    case Additivity::kSubAdditive:
+      return v1::SUB_ADDITIVE;
+    case Additivity::kSuperAdditive:
+      return v1::SUPER_ADDITIVE;
+    case Additivity::kUndecided:
+      return v1::NOT_DECIDED;
+  }
+  return v1::ADDITIVITY_UNSPECIFIED;
+}
+
+void Fill(const PairEffect& pair, v1::PairResult& message) {
+  message.set_first(pair.first);
+  message.set_second(pair.second);
+  message.set_interaction(pair.interaction.estimate);
+  if (pair.interaction.interval) {
+    message.set_ci_low(pair.interaction.interval->low);
+    message.set_ci_high(pair.interaction.interval->high);
+  }
+  message.set_additivity(ToProto(pair.additivity));
+  message.set_why(pair.words);
+}
+
 GroupRole RoleOf(v1::GroupRole role) {
   switch (role) {
     case v1::POSITIVE_CONTROL:
@@ -149,6 +175,7 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   message.set_invalid(estimate.invalid);
   message.set_partial(is_partial);
   if (estimate.intrusion) Fill(*estimate.intrusion, message);
+  for (const PairEffect& pair : estimate.pairs) Fill(pair, *message.add_pairs());
   AddTexts(estimate.warnings, *message.mutable_warnings());
   return message;
 }

@@ -203,6 +203,24 @@ class SweepTest(Case):
         self.assertEqual(json.loads(again.out.splitlines()[-1]), ranking, again)
         self.assert_unharmed(target)
 
+    def test_whether_effects_add_up(self):
+        """Those of branches that are tied do not; those of a branch and of what comes after it do."""
+        target = self.start_target(interpreters.any_supported(), "tied.py")
+        target.ask("start")
+        for other, expected, least, most in (("right", "SUB_ADDITIVE", -1.4, -0.6), ("tail", "ADDITIVE", -0.3, 0.3)):
+            answer = self.sweep(target, "--children", "--factorial", "--group", "left=*/tied.py:left",
+                                "--group", "%s=*/tied.py:%s" % (other, other), "--budget", "20s", "--top-share", "30",
+                                "--margin", "0.3", "--no-controls", metric="calls:*/tied.py:step")
+            results = self.results_of(answer)
+            self.assertEqual({name: result["verdict"] for name, result in results.items()},
+                             {"left": "MATTERS", other: "MATTERS"}, answer)
+            pair, = json.loads(answer.out.splitlines()[-1])["pairs"]
+            self.assertEqual((pair["first"], pair["second"], pair["additivity"]), ("left", other, expected), answer)
+            self.assertTrue(least < pair["interaction"] < most, pair)
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
+
     def test_it_is_all_kept(self):
         """The file has the request, the plan, each window and the answer, which is computed again from it."""
         target = self.start_service()

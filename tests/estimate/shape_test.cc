@@ -151,6 +151,7 @@ TEST(AdditivityTest, SerialTiedAndSharedSlackAreToldApart) {
   const auto serial = Pairs(Linear({1, 1}), 0.005, 1);
   ASSERT_EQ(serial.size(), 1u);
   EXPECT_EQ(serial[0].additivity, Additivity::kAdditive) << serial[0].words;
+  EXPECT_NE(serial[0].words.find("(interaction "), std::string::npos) << serial[0].words;
   const auto tied = Pairs(Tied(), 0.005, 1);
   EXPECT_EQ(tied[0].additivity, Additivity::kSubAdditive) << tied[0].words;
   EXPECT_NEAR(tied[0].interaction.estimate, -1, 0.1);

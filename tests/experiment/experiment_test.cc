@@ -211,6 +211,19 @@ TEST(ExperimentTest, WithoutControlsTheMetricsFunctionIsNeverDelayed) {
   EXPECT_EQ(other.answer->estimate.groups.size(), 2u);
 }
 
+TEST(ExperimentTest, AFactorialSaysWhetherTheyAddUp) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
+  service.noise = 0.01;
+  ExperimentWishes wishes = Wishes();
+  wishes.factorial = true;
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, {{"first"}, {"second"}}, wishes, told).ok());
+  ASSERT_EQ(told.answer->estimate.pairs.size(), 1u);
+  const PairEffect& pair = told.answer->estimate.pairs[0];
+  EXPECT_EQ(pair.first + pair.second, "firstsecond");
+  EXPECT_EQ(pair.additivity, Additivity::kAdditive) << pair.words;
+}
+
 TEST(ExperimentTest, AFactorialTakesBothGroups) {
   FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{.hits_per_unit = 0}});
   service.noise = 0.1;

@@ -25,5 +25,14 @@ TEST(DelayWordsTest, EachOnceAndHowOften) {
   EXPECT_EQ(DelayWords(plan, 2), "");
 }
 
+TEST(ResultLinesTest, WhetherTwoGroupsAddUp) {
+  v1::ExperimentResult result;
+  result.add_results()->set_name("left");
+  result.add_pairs()->set_why("left and right add up\x1b[31m");
+  const std::vector<std::string> lines = ResultLines(result, Palette(false), kUnlimitedWidth);
+  EXPECT_EQ(lines.back().find("left and right add up"), 0u) << lines.back();
+  EXPECT_EQ(lines.back().find('\x1b'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sbump
