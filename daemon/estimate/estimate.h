@@ -19,8 +19,7 @@
 namespace sbump {
 
 struct EstimateOptions {
-  // Of intervals: 0.95, or 1 - p of an early look (early_stop.h), and the equivalence intervals'
-  // tails are twice as large then, too.
+  // Of intervals; the equivalence intervals' tails are twice as large.
   double level = 0.95;
   double margin = 0.05;  // criticalities of at most this do not matter
   // How much of a delay in the metric's own function must be felt, and how far from 1 that may be
