@@ -1,6 +1,7 @@
 // How often what is said of an experiment is true: for docs/accuracy.md, by simulation.
 //
-//   bazel run -c opt //tests/estimate:simulate -- [runs, 1000 by default]
+//   bazel run -c opt //tests/estimate:simulate -- [runs, 1000 by default] [seed of the first, 0 by
+//   default]
 //
 // Four kinds of noise (service.cc); 4 doses in ratio 0:1:2:4, the top one 10 % of a unit, 12
 // blocks. In brackets: the binomial 99 % interval (Clopper and Pearson) of a share.
@@ -25,6 +26,10 @@ namespace {
 
 constexpr size_t kDraws = 1'999;
 constexpr double kTopNs = kHitsPerUnit * kTopDelayNs;
+
+uint64_t first_seed = 0;
+
+uint64_t SeedOf(int run) { return first_seed + static_cast<uint64_t>(run); }
 
 struct Counts {
   int runs = 0, hits = 0;
@@ -58,7 +63,7 @@ void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
   Design balanced = Doses(1, blocks);
   balanced.balanced = true;
   for (int run = 0; run < runs; ++run) {
-    const auto seed = static_cast<uint64_t>(run);
+    const auto seed = SeedOf(run);
     const auto samples = [&](double criticality) {
       return SamplesOf(Record(Doses(1, blocks), Linear({criticality}), noise, seed), 0);
     };
@@ -82,7 +87,7 @@ void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
 void ManyGroups(const NoiseKind& noise, int runs) {
   Counts all_covered, any_false;
   for (int run = 0; run < runs; ++run) {
-    const auto seed = static_cast<uint64_t>(run);
+    const auto seed = SeedOf(run);
     const std::vector<double> truth = {1, 0, 0, 0, 0}, none(5, 0);
     const EstimateOptions options = {.draws = 499, .seed = seed};
     const RunEstimate one = Estimate(Record(Doses(5, 12), Linear(truth), noise, seed), options);
@@ -104,7 +109,7 @@ void Slack(double sd, int runs) {
   const Truth hinge = [=](const std::vector<double>& x) { return std::max(0.0, x[0] - slack_ns); };
   for (int run = 0; run < runs; ++run) {
     const auto fit = [&](const Truth& truth) {
-      const auto seed = static_cast<uint64_t>(run);
+      const auto seed = SeedOf(run);
       return *FitHinge(SamplesOf(Record(Doses(1, 12), truth, {.sd = sd}, seed), 0), 0.95);
     };
     const Hinge of_hinge = fit(hinge);
@@ -123,8 +128,7 @@ void Pairs(double sd, int runs) {
   Counts serial_right, serial_wrong, tied_right, tied_wrong;
   for (int run = 0; run < runs; ++run) {
     const auto of = [&](const Truth& truth) {
-      const Recording recording =
-          Record(Factorial(12), truth, {.sd = sd}, static_cast<uint64_t>(run));
+      const Recording recording = Record(Factorial(12), truth, {.sd = sd}, SeedOf(run));
       return PairEffectsOf(recording, 0.95)[0].additivity;
     };
     const Additivity of_serial = of(Linear({1, 1})), of_tied = of(tied);
@@ -149,7 +153,7 @@ void Planned(const NoiseKind& noise, double effect, int runs) {
   if (!plan.ok()) return;
   Counts found;
   for (int run = 0; run < runs; ++run) {
-    const auto seed = static_cast<uint64_t>(run);
+    const auto seed = SeedOf(run);
     const Design design = {.groups = {{.name = "f"}}, .arms = plan->arms, .blocks = plan->blocks};
     const Recording recording = Record(design, Linear({effect / 0.1}), noise, seed);
     found.Add(PermutationP(SamplesOf(recording, 0), {.draws = kDraws, .seed = seed}) <= 0.05);
@@ -195,5 +199,6 @@ int Main(int runs) {
 
 int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::atoi(argv[1]) : 1'000;
+  if (argc > 2) sbump::first_seed = std::strtoull(argv[2], nullptr, 10);
   return sbump::Main(runs > 0 ? runs : 1'000);
 }
