@@ -62,6 +62,8 @@ struct Window {
   double units_in_all = 0;
   std::vector<GroupFigures> groups;
   std::string flaw;  // why it does not count; empty: it does
+  // Its flaw is that there was no work, or that it took longer than can be measured.
+  bool stood_still = false;
 };
 
 struct Recording {

@@ -23,15 +23,20 @@ constexpr double kUnitsOfWindow = 20;
 constexpr double kShortestWindowNs = 50e6;
 constexpr double kLongestWindowNs = 10e9;
 constexpr size_t kFewestWindows = 20, kMostWindows = 60;
+constexpr size_t kFewestUsable = 8;
 constexpr double kPilotNs = 5e9, kShareOfBudget = 0.1;
 
 constexpr size_t kStepSamples = 12;
-// Of what a step injects. What moves by less moves no criticality that a margin is for; and a
-// program whose units are all alike is taken for one that never settles by its smallest changes.
-constexpr double kNegligibleShare = 0.02;
+// Of the margin, of what a step injects: what moves by less moves no verdict. A program whose units
+// are all alike is taken for one that settles late by its smallest changes.
+constexpr double kNegligibleShare = 0.4, kMostNegligible = 0.02;
 
 Arm Sham(size_t groups) {
   return {.kind = ArmKind::kSham, .delay_ns = std::vector<uint64_t>(groups)};
+}
+
+absl::Status CannotBeUsed(const std::string& why) {
+  return absl::FailedPreconditionError(StrCat("the metric cannot be used as it is: ", why));
 }
 
 // The first units: how long one takes, about.
@@ -46,6 +51,7 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
     if (seen.units >= kUnitsToSee) return NsPerUnit(seen);
   }
   const int seconds = kPatienceNs / kSecondNs;
+  if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
   if (seen.units == 0) {
     return absl::FailedPreconditionError(
         StrCat("the metric does not move: no unit of work was begun for ", seconds,
@@ -85,7 +91,7 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Experi
 
 // After a switch to `arm`: when is the pace steady? Nothing where that cannot be seen.
 absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm& arm,
-                                                   uint64_t each_ns, double negligible_ns) {
+                                                   uint64_t each_ns, const SettleLimits& limits) {
   const size_t groups = arm.delay_ns.size();
   SB_RETURN_IF_ERROR(specimen.Switch(arm));
   const uint64_t begin_ns = specimen.NowNs();
@@ -101,7 +107,7 @@ absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm
     }
     last = std::move(now);
   }
-  return SettleNs(samples, negligible_ns);
+  return SettleNs(samples, limits);
 }
 
 // A step by a delay, and back. What settles slowly does so both times; noise that looks like it is
@@ -120,11 +126,22 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
   const uint64_t each_ns = std::max(pilot.window_ns / 2, specimen.ShortestWindowNs());
   const double injected_ns =
       static_cast<double>(step.delay_ns[group]) / step.every[group] * pilot.hits_per_unit[group];
-  const double negligible_ns = kNegligibleShare * injected_ns;
-  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns, negligible_ns));
-  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns, negligible_ns));
+  const double times_as_long = static_cast<double>(each_ns) / static_cast<double>(pilot.window_ns);
+  const SettleLimits limits = {
+      .noise_sd_ns = PredictedCv(pilot.noise, times_as_long) * pilot.unit_ns,
+      .negligible_ns = std::min(kNegligibleShare * wishes.margin, kMostNegligible) * injected_ns};
+  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns, limits));
+  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns, limits));
   if (there && back) return std::min(*there, *back);
   return there.value_or(back.value_or(-1));
+}
+
+std::string LastFlaw(const std::vector<Window>& windows) {
+  std::string flaw;
+  for (const Window& window : windows) {
+    if (!window.flaw.empty()) flaw = window.flaw;
+  }
+  return flaw;
 }
 
 size_t WindowsOf(const ExperimentWishes& wishes, double window_ns) {
@@ -156,11 +173,13 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
                                  return absl::OkStatus();
                                }));
   std::vector<double> y_ns;
+  const std::string flaw = LastFlaw(windows);
   std::erase_if(windows, [](const Window& window) { return !window.flaw.empty(); });
   for (const Window& window : windows) y_ns.push_back(NsPerUnit(window));
   if (windows.empty()) {
-    return absl::FailedPreconditionError("the metric has stopped: no unit of work in the pilot");
+    return absl::FailedPreconditionError(StrCat("the metric has stopped in the pilot: ", flaw));
   }
+  if (windows.size() < kFewestUsable) return CannotBeUsed(flaw);
   pilot.noise = NoiseOf(y_ns);
   pilot.unit_ns = pilot.noise.mean_ns;
   pilot.hits_per_unit = HitsPerUnit(windows, groups.size());

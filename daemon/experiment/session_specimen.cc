@@ -133,6 +133,7 @@ absl::Status SessionSpecimen::AddWork(Window& window) {
     if (work.ok()) SetWork(*work, window);
   }
   window.flaw = ToStd(status.message());
+  window.stood_still = absl::IsNotFound(status) || absl::IsOutOfRange(status);
   return absl::OkStatus();
 }
 

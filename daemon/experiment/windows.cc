@@ -50,7 +50,8 @@ Window WindowBetween(const Mark& begin, const Mark& end, size_t groups) {
     window.work_ns += static_cast<double>(TimeOf(*before, after));
   }
   window.units_in_all = window.units;
-  if (window.units == 0) window.flaw = "no work was done: the metric did not move";
+  window.stood_still = window.units == 0;
+  if (window.stood_still) window.flaw = "no work was done: the metric did not move";
   return window;
 }
 

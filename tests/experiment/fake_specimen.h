@@ -53,6 +53,11 @@ class FakeSpecimen : public Specimen {
     return now_ns_ >= ends_at_ns ? absl::AbortedError("the session has ended") : absl::OkStatus();
   }
 
+  absl::Status AddWork(Window& window) override {
+    if (on_work) on_work(switches_.back(), window);
+    return absl::OkStatus();
+  }
+
   const std::vector<Arm>& switches() const { return switches_; }
 
   std::optional<size_t> fails_at_switch;
@@ -60,6 +65,8 @@ class FakeSpecimen : public Specimen {
   double noise = 0;  // standard deviation of a unit's time, as a share of it
   bool works = true;
   double slowness = 1;
+  // What cannot be measured of a window of this arm.
+  std::function<void(const Arm& arm, Window& window)> on_work;
 
  private:
   double UnitNs() {
