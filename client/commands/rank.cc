@@ -12,9 +12,6 @@
 namespace sbump {
 namespace {
 
-// That is to be found, of throughput. Without it --budget would be filled.
-constexpr double kSmallestEffect = 0.03;
-
 absl::Status CheckSelection(const RankFlags& flags) {
   if (!flags.selection.natives.empty())
     return absl::InvalidArgumentError(
@@ -43,7 +40,7 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   if (const absl::Status status = TakeExperimentFlags(flags.experiment, &base); !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
-  if (base.smallest_effect() == 0) base.set_smallest_effect(kSmallestEffect);
+  base.set_budget_is_bound(true);  // what is left is for the next experiment
   TakeProcesses(flags.processes, base.mutable_attach());
   base.mutable_attach()->set_client_name(ClientName());
   ExperimentSession session(context, flags.experiment);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -12,11 +13,11 @@
 namespace sbump {
 namespace {
 
-constexpr double kLeastUnits = 100, kLeastLatencies = 10, kLeastAutocorrelations = 10;
+constexpr double kLeastUnits = 100, kLeastAutocorrelations = 10;
 constexpr double kLeastWindowNs = 100e6;
 // Within a budget that holds no more.
 constexpr double kFewestUnits = 20, kShortestWindowNs = 50e6;
-constexpr double kWashoutShare = 0.10, kWashoutP99s = 3;
+constexpr double kWashoutShare = 0.10;
 // More of them are no better than longer windows, of which washouts take less.
 constexpr uint32_t kEnoughBlocks = 48;
 constexpr double kLongestNs = 1e17;  // three years
@@ -24,10 +25,13 @@ constexpr double kLongestNs = 1e17;  // three years
 bool IsSensible(double value) { return std::isfinite(value) && value > 0; }
 bool IsSensible(const std::optional<double>& value) { return !value || IsSensible(*value); }
 
+bool IsFactorial(const PlanWishes& wishes, size_t groups) {
+  return wishes.factorial && groups >= 2;
+}
+
 absl::Status CheckPilot(const PilotFigures& pilot) {
   if (!IsSensible(pilot.noise.mean_ns) || !IsSensible(pilot.window_ns) ||
       !IsSensible(pilot.noise.autocorrelation_windows) || !std::isfinite(pilot.noise.lag1) ||
-      !IsSensible(pilot.latency_mean_ns) || !IsSensible(pilot.latency_p99_ns) ||
       (pilot.settle_ns && !(*pilot.settle_ns >= 0 && std::isfinite(*pilot.settle_ns))))
     return absl::InvalidArgumentError("figures of a pilot that make no sense");
   if (!IsSensible(pilot.noise.cv))
@@ -60,7 +64,7 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
   if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
   if (!(wishes.shortest_window_ns >= 0 && wishes.shortest_window_ns < kLongestNs))
     return absl::InvalidArgumentError("a shortest window below 0, or of years");
-  if (ShamsOf(wishes, groups) + groups * wishes.doses + 1 > kMostArms)
+  if (ShamsOf(wishes, groups) + groups * wishes.doses + 2 > kMostArms)
     return absl::InvalidArgumentError(
         StrCat(groups, " groups of ", wishes.doses, " doses: more than ", kMostArms, " arms"));
   return absl::OkStatus();
@@ -70,7 +74,7 @@ double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
   // At the top dose, too.
   const double unit_ns = pilot.noise.mean_ns * (1 + wishes.top_share);
   return std::max(
-      {kLeastUnits * unit_ns, kLeastLatencies * pilot.latency_mean_ns.value_or(0),
+      {kLeastUnits * unit_ns,
        // Of noise that is new in each window nothing is known but that it lasts less.
        pilot.noise.autocorrelation_windows > 1.5
            ? kLeastAutocorrelations * pilot.noise.autocorrelation_windows * pilot.window_ns
@@ -79,8 +83,7 @@ double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
 }
 
 double WashoutNs(const PilotFigures& pilot, double window_ns) {
-  return std::max({pilot.settle_ns.value_or(0), kWashoutP99s * pilot.latency_p99_ns.value_or(0),
-                   kWashoutShare * window_ns});
+  return std::max(pilot.settle_ns.value_or(0), kWashoutShare * window_ns);
 }
 
 struct TopDose {
@@ -122,6 +125,13 @@ absl::Status AddArms(const PilotFigures& pilot, const PlanWishes& wishes, Plan& 
       arm.delay_ns[group] = static_cast<uint64_t>(delay_ns);
       plan.arms.push_back(std::move(arm));
     }
+  }
+  if (IsFactorial(wishes, none.size())) {
+    Arm both = {.kind = ArmKind::kDose, .delay_ns = none, .every = every};
+    for (size_t group = 0; group < 2; ++group)
+      both.delay_ns[group] =
+          static_cast<uint64_t>(std::round(TopDoseOf(pilot, wishes, group).delay_ns));
+    plan.arms.push_back(std::move(both));
   }
   plan.unprobed_every = wishes.unprobed_every;
   if (wishes.unprobed_every > 0)
@@ -205,12 +215,11 @@ absl::StatusOr<Choice> FillBudget(const PilotFigures& pilot, const PlanWishes& w
   const double each_ns = window_ns + WashoutNs(pilot, window_ns);
   uint32_t blocks = BlocksWithin(plan, each_ns, budget_ns);
   if (blocks < kFewestBlocksOfPlan)
-    return absl::ResourceExhaustedError(
-        StrCat("a budget of ", DurationWords(budget_ns), " holds ", blocks, " blocks of ",
-               plan.arms.size(), " arms with windows of ", DurationWords(window_ns), ", and ",
-               kFewestBlocksOfPlan, " are the fewest: that takes ",
-               DurationWords(DurationNs(plan, each_ns, 0, kFewestBlocksOfPlan)),
-               ", or fewer groups or doses"));
+    return absl::ResourceExhaustedError(StrCat(
+        "a budget of ", DurationWords(budget_ns), " holds ", blocks, " blocks of ",
+        plan.arms.size(), " arms with windows of ", DurationWords(window_ns), ", and ",
+        kFewestBlocksOfPlan, " are the fewest: that takes ",
+        DurationWords(DurationNs(plan, each_ns, 0, kFewestBlocksOfPlan)), ", or fewer groups"));
   if (blocks <= kEnoughBlocks) return Choice{window_ns, blocks};
   window_ns = budget_ns / Windows(plan, kEnoughBlocks) / (1 + kWashoutShare);
   blocks = BlocksWithin(plan, window_ns + WashoutNs(pilot, window_ns), budget_ns);
@@ -249,6 +258,11 @@ void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
     const double top_share = TopShareOf(pilot, wishes, group);
     injected += SumOfDoses(wishes.doses) * top_share;
     plan.peak_slowdown = std::max(plan.peak_slowdown, top_share);
+  }
+  if (IsFactorial(wishes, pilot.hits_per_unit.size())) {
+    const double both = TopShareOf(pilot, wishes, 0) + TopShareOf(pilot, wishes, 1);
+    injected += both;
+    plan.peak_slowdown = std::max(plan.peak_slowdown, both);
   }
   plan.average_slowdown = injected * plan.blocks / Windows(plan, plan.blocks);
   if (const size_t seldom = SeldomGroups(pilot, wishes); seldom > 0)

@@ -18,8 +18,6 @@ struct PilotFigures {
   Noise noise;
   double window_ns = 0;               // of the windows that `noise` is of
   std::vector<double> hits_per_unit;  // of each group
-  std::optional<double> latency_mean_ns;
-  std::optional<double> latency_p99_ns;
   std::optional<double> settle_ns;
 };
 
@@ -42,6 +40,8 @@ struct PlanWishes {
   double least_top_delay_ns = 0;
   double shortest_window_ns = 0;  // of shorter ones too little would be known
   uint32_t unprobed_every = 4;    // blocks; 0: never
+  // Also an arm in which the first two groups both have their largest delays.
+  bool factorial = false;
 };
 
 struct Plan {

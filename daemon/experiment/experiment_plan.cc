@@ -1,6 +1,7 @@
 #include "daemon/experiment/experiment_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "daemon/base/status.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr double kShareForBlocks = 0.95;
 // What a verdict of "does not matter" leaves of the margin for the estimate to be off.
 constexpr double kShareOfMargin = 0.8;
+// Within the pilot, of a unit's time: more is told.
+constexpr double kMuchDrift = 0.05, kSureOfDrift = 0.01;
 // Of each group, where nothing was asked for.
 constexpr uint32_t kDoses = 3;
 
@@ -61,34 +64,38 @@ PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
   return figures;
 }
 
-// As exact as the time allows.
-absl::StatusOr<Plan> PlanThatFills(const PilotFigures& figures, PlanWishes planned,
-                                   const ExperimentWishes& wishes) {
-  planned.half_width.reset();
-  planned.smallest_effect.reset();
-  SB_ASSIGN_OR_RETURN(Plan plan, MakePlan(figures, planned));
-  if (plan.half_width > kShareOfMargin * wishes.margin) {
+// As exact as is wanted where the time allows that, and else as the time allows.
+absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, const PlanWishes& planned,
+                                const ExperimentWishes& wishes) {
+  if (wishes.fills_budget) return MakePlan(figures, planned);
+  PlanWishes exact = planned;
+  if (wishes.smallest_effect > 0)
+    exact.smallest_effect = wishes.smallest_effect;
+  else
+    exact.half_width = kShareOfMargin * wishes.margin;
+  absl::StatusOr<Plan> plan = MakePlan(figures, exact);
+  if (absl::IsResourceExhausted(plan.status())) plan = MakePlan(figures, planned);
+  return plan;
+}
+
+// What is less than was wished.
+void AddNotes(const PlanWishes& planned, uint32_t wished, const ExperimentWishes& wishes,
+              Plan& plan) {
+  if (planned.doses < wished)
+    plan.notes.insert(
+        plan.notes.begin(),
+        planned.doses > 1
+            ? StrCat("the time holds ", planned.doses, " doses of each group, not ", wished)
+            : StrCat("the time holds 1 dose of each group, not ", wished,
+                     ": whether an effect is straight, or begins late, cannot be told"));
+  if (plan.half_width > kShareOfMargin * wishes.margin)
     plan.notes.push_back(
         StrCat("in this time a criticality is known to +-", Fixed(plan.half_width, 2),
                ": \"does not matter\" takes +-", Fixed(kShareOfMargin * wishes.margin, 2),
                ", so more time, a larger share (--top-share) or a wider --margin"));
-  }
-  return plan;
 }
 
-// As exact as is wanted where the time allows that.
-absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, PlanWishes planned,
-                                const ExperimentWishes& wishes) {
-  if (!wishes.fills_budget) {
-    planned.half_width = kShareOfMargin * wishes.margin;
-    planned.smallest_effect = wishes.smallest_effect;
-    absl::StatusOr<Plan> plan = MakePlan(figures, planned);
-    if (!absl::IsResourceExhausted(plan.status())) return plan;
-  }
-  return PlanThatFills(figures, planned, wishes);
-}
-
-// Fewer doses of each group where the time holds no more.
+// Fewer windows without delay, then fewer doses of each group, where the time holds no more.
 absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes& wishes,
                              double budget_ns, uint64_t shortest_window_ns) {
   const uint32_t wished = wishes.doses == 0 ? kDoses : wishes.doses;
@@ -98,18 +105,15 @@ absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes
                         .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
                         .least_top_delay_ns = kLeastTopDelayNs,
                         .shortest_window_ns = static_cast<double>(shortest_window_ns),
-                        .unprobed_every = wishes.bare_every};
+                        .unprobed_every = wishes.bare_every,
+                        .factorial = wishes.factorial};
   absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
-  while (absl::IsResourceExhausted(plan.status()) && planned.doses > 1) {
-    --planned.doses;
-    planned.shams = 1;
+  while (absl::IsResourceExhausted(plan.status()) && (planned.doses > 1 || planned.shams != 1)) {
+    if (planned.shams == 1) --planned.doses;
+    planned.shams = planned.shams == 1 ? 0 : 1;
     plan = PlanWithin(figures, planned, wishes);
   }
-  if (!plan.ok() || planned.doses == wished) return plan;
-  plan->notes.insert(plan->notes.begin(),
-                     StrCat("the time holds ", planned.doses,
-                            planned.doses == 1 ? " dose" : " doses", " of each group, not ", wished,
-                            ": whether an effect is straight, or begins late, cannot be told"));
+  if (plan.ok()) AddNotes(planned, wished, wishes, *plan);
   return plan;
 }
 
@@ -121,17 +125,6 @@ Arm Widened(const Arm& arm, const std::vector<size_t>& taken, size_t groups) {
   wide.every.assign(groups, 1);
   for (size_t i = 0; i < taken.size(); ++i) wide.every[taken[i]] = arm.every[i];
   return wide;
-}
-
-// For groups A and B the arm in which both have their largest delays.
-void AddFactorialArm(std::vector<Arm>& arms) {
-  Arm both = arms.front();
-  both.kind = ArmKind::kDose;
-  for (const Arm& arm : arms) {
-    if (!arm.every.empty()) both.every = arm.every;
-    for (size_t i = 0; i < 2; ++i) both.delay_ns[i] = std::max(both.delay_ns[i], arm.delay_ns[i]);
-  }
-  arms.push_back(std::move(both));
 }
 
 double BudgetLeftNs(const ExperimentWishes& wishes, uint64_t spent_ns) {
@@ -169,7 +162,6 @@ absl::Status TakePlan(const Plan& plan, const std::vector<size_t>& taken,
   made.peak_slowdown = plan.peak_slowdown;
   made.warnings = plan.notes;
   for (const Arm& arm : plan.arms) made.arms.push_back(Widened(arm, taken, made.groups.size()));
-  if (wishes.factorial) AddFactorialArm(made.arms);
   SB_ASSIGN_OR_RETURN(
       made.order,
       MakeSchedule(made.arms, {.blocks = wishes.blocks == 0 ? plan.blocks : wishes.blocks,
@@ -201,6 +193,12 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   made.variation = PredictedCv(
       pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
   AddFacts(taken, pilot, made);
+  if (std::abs(pilot.noise.drift) > kMuchDrift && pilot.noise.drift_p < kSureOfDrift) {
+    made.warnings.push_back(StrCat("a unit took ", Percent(std::abs(pilot.noise.drift)),
+                                   pilot.noise.drift > 0 ? " more" : " less",
+                                   " at the end of the pilot than at its begin: what is said is of "
+                                   "a pace that changes by itself; has it warmed up?"));
+  }
   if (pilot.settle_ns < 0) {
     made.warnings.push_back(
         "how soon the pace settles after a change could not be seen: a tenth of a window is left "

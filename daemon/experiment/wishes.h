@@ -19,10 +19,12 @@ struct ExperimentWishes {
   uint64_t budget_ns = 0;  // from attach to answer; 0: what the precision takes
   // As exact as the budget allows, and not only as exact as is wanted.
   bool fills_budget = false;
-  double smallest_effect = 0.03;  // on throughput, as a share
-  double margin = 0.05;           // of criticality, on both sides: what is within does not matter
-  double top_share = 0.1;         // that the largest dose injects, of the time per unit
-  uint64_t most_delay_ns = 0;     // at one hit
+  // On throughput, as a share: what it is planned to find. 0: it is planned for a verdict within
+  // the margin.
+  double smallest_effect = 0;
+  double margin = 0.05;        // of criticality, on both sides: what is within does not matter
+  double top_share = 0.1;      // that the largest dose injects, of the time per unit
+  uint64_t most_delay_ns = 0;  // at one hit
   uint64_t seed = 0;
   bool asks_first = false;
   double lowest_throughput = 0.3;  // of the undelayed one; below, the experiment ends

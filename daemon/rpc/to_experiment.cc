@@ -208,11 +208,12 @@ absl::StatusOr<ExperimentPhase> PhaseOf(const v1::Experiment& request) {
 }
 
 absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, ExperimentWishes& wishes) {
-  wishes.smallest_effect = OrDefault(request.smallest_effect(), wishes.smallest_effect);
+  wishes.smallest_effect = request.smallest_effect();
   wishes.margin = OrDefault(request.margin(), wishes.margin);
   wishes.top_share = OrDefault(request.top_share(), wishes.top_share);
   wishes.lowest_throughput = OrDefault(request.lowest_throughput(), wishes.lowest_throughput);
-  SB_RETURN_IF_ERROR(CheckShare("smallest_effect", wishes.smallest_effect, 0.001, 1));
+  if (wishes.smallest_effect != 0)
+    SB_RETURN_IF_ERROR(CheckShare("smallest_effect", wishes.smallest_effect, 0.001, 1));
   SB_RETURN_IF_ERROR(CheckShare("margin", wishes.margin, 0.001, 10));
   SB_RETURN_IF_ERROR(CheckShare("top_share", wishes.top_share, 0.001, 1));
   SB_RETURN_IF_ERROR(CheckShare("lowest_throughput", wishes.lowest_throughput, 0.01, 1));
@@ -224,7 +225,8 @@ absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, Experimen
   SB_RETURN_IF_ERROR(CheckTime("doses", request.doses(), kMostDosesAsked));
   SB_ASSIGN_OR_RETURN(wishes.phase, PhaseOf(request));
   wishes.budget_ns = request.budget_ns();
-  wishes.fills_budget = request.budget_ns() != 0 && request.smallest_effect() == 0;
+  wishes.fills_budget =
+      request.budget_ns() != 0 && request.smallest_effect() == 0 && !request.budget_is_bound();
   wishes.most_delay_ns =
       request.max_delay_ns() == 0 ? LongestDelayNs(mode) : request.max_delay_ns();
   wishes.seed = request.seed() == 0 ? std::random_device{}() + 1ull : request.seed();

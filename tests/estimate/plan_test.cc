@@ -39,23 +39,19 @@ TEST(PlanTest, DurationIsThatOfAllWindowsAndWashouts) {
               1e3);
 }
 
-TEST(PlanTest, WindowHoldsUnitsLatenciesAndAutocorrelation) {
+TEST(PlanTest, WindowHoldsUnitsAndAutocorrelation) {
   EXPECT_EQ(MakePlan(Service(), {})->window_ns, 110'000'000u);  // 100 units at the top dose
   PilotFigures pilot = Service();
   pilot.noise.mean_ns = 1e3;
   EXPECT_EQ(MakePlan(pilot, {})->window_ns, 100'000'000u);
-  pilot.latency_mean_ns = 50e6;
-  EXPECT_EQ(MakePlan(pilot, {})->window_ns, 500'000'000u);
   pilot.noise.autocorrelation_windows = 4;
   pilot.noise.lag1 = 0.6;
   EXPECT_EQ(MakePlan(pilot, {})->window_ns, 40'000'000'000u);
 }
 
-TEST(PlanTest, WashoutLastsUntilItSettledAndTheSlowAreThrough) {
+TEST(PlanTest, WashoutLastsUntilItSettled) {
   PilotFigures pilot = Service();
   EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 11'000'000u);
-  pilot.latency_p99_ns = 20e6;
-  EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 60'000'000u);
   pilot.settle_ns = 200e6;
   EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 200'000'000u);
 }

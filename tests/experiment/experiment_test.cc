@@ -221,6 +221,10 @@ TEST(ExperimentTest, AFactorialSaysWhetherTheyAddUp) {
   ASSERT_EQ(told.answer->estimate.pairs.size(), 1u);
   const PairEffect& pair = told.answer->estimate.pairs[0];
   EXPECT_EQ(pair.first + pair.second, "firstsecond");
+  EXPECT_DOUBLE_EQ(told.plan->peak_slowdown, 0.2) << "both at once";
+  size_t planned = 0;
+  for (const auto& block : told.plan->order) planned += block.size();
+  EXPECT_LE(planned * (told.plan->window_ns + told.plan->washout_ns), wishes.budget_ns);
   EXPECT_EQ(pair.additivity, Additivity::kAdditive) << pair.words;
 }
 
@@ -334,6 +338,66 @@ TEST(ExperimentTest, WhatCannotMatterAndSeemsToMakesItInvalid) {
     const std::string& invalid = told.answer->estimate.invalid;
     EXPECT_EQ(invalid.find("the negative control idle") != std::string::npos, matters) << invalid;
   }
+}
+
+// What nobody could measure says nothing of how fast it was; what was too slow to be measured does.
+TEST(ExperimentTest, WindowsThatCannotBeMeasuredEndItOnlyWhereTheyAreSlow) {
+  for (const bool stood_still : {false, true}) {
+    FakeSpecimen service = Service(0.05);
+    service.on_work = [&](const Arm& arm, Window& window) {
+      if (arm.delay_ns[0] < 40'000) return;
+      window.flaw = "above the largest bucket";
+      window.stood_still = stood_still;
+    };
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.controls = false;
+    const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+    EXPECT_EQ(absl::IsAborted(status), stood_still) << status;
+    if (stood_still)
+      EXPECT_NE(status.message().find("above the largest bucket"), std::string::npos) << status;
+  }
+}
+
+TEST(ExperimentTest, AMetricThatCannotBeUsedSaysWhy) {
+  FakeSpecimen service = Service(0.05);
+  service.on_work = [](const Arm&, Window& window) { window.flaw = "too few steps"; };
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("too few steps"), std::string::npos) << status;
+}
+
+TEST(ExperimentTest, APaceThatChangesByItselfIsTold) {
+  for (const bool drifts : {false, true}) {
+    FakeSpecimen service = Service(0.01);
+    Told told;
+    told.on_window = [&] {
+      const size_t windows = std::min<size_t>(told.windows.size(), 60);
+      service.slowness = drifts ? 1 + 0.005 * static_cast<double>(windows) : 1;
+    };
+    ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+    const auto says = [](const std::string& warning) {
+      return warning.find("changes by itself") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::any_of(told.plan->warnings, says), drifts);
+  }
+}
+
+// A smallest effect takes less than a verdict within the margin does.
+TEST(ExperimentTest, ItIsPlannedForWhatIsWanted) {
+  size_t blocks[2];
+  for (const bool effect : {false, true}) {
+    FakeSpecimen service = Service(0.5);
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.fills_budget = false;
+    wishes.budget_ns = 3'600'000'000'000;
+    wishes.smallest_effect = effect ? 0.03 : 0;
+    ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+    blocks[effect] = told.plan->order.size();
+  }
+  EXPECT_LT(blocks[true] * 2, blocks[false]);
 }
 
 // The machine stood still: all windows of a moment are slow, whichever their arms.
