@@ -88,7 +88,9 @@ Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate&
 std::string Words(Additivity additivity, const std::string& names) {
   switch (additivity) {
     case Additivity::kAdditive:
-      return StrCat(names, " add up: they wait for each other, as work done one after the other");
+      return StrCat(names,
+                    " add up: they wait for each other, as work done one after the other, or by "
+                    "threads of one process, whose delays take turns");
     case Additivity::kSubAdditive:
       return StrCat(names,
                     " together cost less than both alone: tied branches side by side, so "

@@ -98,6 +98,7 @@ void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
     controls.push_back({group.name, group.role, group.criticality, group.interval, group.p});
   const ControlFindings findings = CheckControls(controls, options.control_tolerance);
   run.invalid = findings.invalid;
+  if (!run.invalid.empty()) run.pairs.clear();
   run.whole = findings.whole;
   run.warnings.insert(run.warnings.end(), findings.warnings.begin(), findings.warnings.end());
 }

@@ -11,11 +11,11 @@ namespace {
 
 constexpr double kMuch = 0.1;  // of a unit
 
-// A few blocks have no interval: then it has to be in each of them.
+// A few blocks have no interval: then all of them have to say so.
 bool IsMuch(const Intrusion& intrusion, const std::vector<double>& differences) {
-  if (intrusion.share <= kMuch) return false;
   const std::optional<Interval>& interval = intrusion.ns_per_unit.interval;
-  return interval ? interval->low > 0 : std::ranges::min(differences) > 0;
+  const double least_ns = interval ? interval->low : std::ranges::min(differences);
+  return differences.size() > 1 && least_ns > kMuch * intrusion.unprobed_ns;
 }
 
 }  // namespace

@@ -40,24 +40,23 @@ Judgement Matters(const VerdictInput& input) {
 }
 
 // The spread shrinks with the root of the blocks. Which way it would be decided: the way the
-// estimate points.
-size_t BlocksNeeded(const VerdictInput& input) {
+// estimate points. Nothing where that is more than there may be.
+std::optional<size_t> BlocksNeeded(const VerdictInput& input) {
   const double off = std::abs(input.estimate.estimate) - input.margin;
   const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
   const double ratio = interval.half_width() / std::abs(off);
   const double blocks = static_cast<double>(input.estimate.values);
   const double needed = std::ceil(blocks * ratio * ratio);
-  const double most = static_cast<double>(kMostBlocks);
-  return static_cast<size_t>(needed < most ? std::max(needed, blocks + 1) : most);
+  if (!(needed < static_cast<double>(kMostBlocks))) return std::nullopt;
+  return static_cast<size_t>(std::max(needed, blocks + 1));
 }
 
 Judgement Undecided(const VerdictInput& input) {
-  const size_t needed = BlocksNeeded(input);
+  const std::optional<size_t> needed = BlocksNeeded(input);
   std::string what_it_takes =
-      needed < kMostBlocks
-          ? StrCat("with this spread, about ", needed, " blocks would decide (there were ",
-                   input.estimate.values, ")")
-          : std::string("the estimate is so near the margin that more blocks hardly decide it");
+      needed ? StrCat("with this spread, about ", *needed, " blocks would decide (there were ",
+                      input.estimate.values, ")")
+             : std::string("the estimate is so near the margin that more blocks hardly decide it");
   return {.verdict = Verdict::kUndecided,
           .why = StrCat(Measured(input), ", on both sides of a margin of ", Fixed(input.margin, 2),
                         ": ", what_it_takes, "; a greater dose takes fewer"),
@@ -89,8 +88,7 @@ Judgement Judge(const VerdictInput& input) {
             .why = StrCat(Measured(input),
                           ": beyond the margin, but among so many groups that may "
                           "be chance (adjusted p ",
-                          Fixed(*input.adjusted_p, 3), ")"),
-            .blocks_needed = input.estimate.values + 1};
+                          Fixed(*input.adjusted_p, 3), ")")};
   }
   const Interval& equivalence = *input.equivalence.interval;
   if (equivalence.IsWithin(-input.margin, input.margin))

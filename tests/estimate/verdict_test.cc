@@ -55,7 +55,7 @@ TEST(VerdictTest, AnEffectThatMayBeLessThanTheMarginIsUndecided) {
 TEST(VerdictTest, AtTheMarginNoBlocksDecide) {
   const Judgement judgement = Judge(Input(0.05, {-0.1, 0.2}, {-0.08, 0.18}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
-  EXPECT_EQ(judgement.blocks_needed, 2'000u);
+  EXPECT_EQ(judgement.blocks_needed, std::nullopt);
   EXPECT_TRUE(Says(judgement, "so near the margin"));
 }
 
