@@ -112,12 +112,6 @@ void AddTiming(CLI::App* app, AttachFlags* flags) {
       "1,000 targets");
 }
 
-// A policy's max_duty has the sign.
-std::string WithoutPercentSign(std::string value) {
-  if (value.ends_with('%')) value.pop_back();
-  return value;
-}
-
 void AddGuardrails(CLI::App* app, AttachFlags* flags) {
   app->add_option("--max-rate", flags->max_calls_per_second,
                   "end the session above so many matching calls a second (default: no limit)")

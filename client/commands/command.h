@@ -66,6 +66,8 @@ CLI::Option* AddRepeated(CLI::App* app, const std::string& names, std::vector<st
 CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<uint64_t>* ns,
                          const std::string& text);
 CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every);
+// `2` or `2%`: for transform() of an option that is in percent.
+std::string WithoutPercentSign(std::string value);
 // -p, --pid and a positional PID; 0 where absent.
 CLI::Option* AddPid(CLI::App* app, int32_t* pid);
 // Writes whether --format is json; the other one is called `for_people`.

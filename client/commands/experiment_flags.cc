@@ -19,7 +19,9 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string
       ->required();
   AddDuration(app, "--budget", &flags->budget_ns, StrCat("take no longer, ", default_budget));
   app->add_option("--mde", flags->smallest_effect,
-                  "find effects on throughput of this many percent (default: 3)")
+                  "find effects on throughput of this many percent, 4 times out of 5, and take no "
+                  "longer than that takes (default: what verdicts with --margin take)")
+      ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
   app->add_option("--margin", flags->margin,
                   "a criticality from -MARGIN to MARGIN does not matter (default: 0.05)")
@@ -27,10 +29,12 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string
   app->add_option("--top-share", flags->top_share,
                   "inject up to this many percent of a unit's time; the more, the sooner an answer "
                   "(default: 10)")
+      ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
   app->add_option("--lowest-throughput", flags->lowest_throughput,
                   "end where the throughput stays below this many percent of the undelayed one "
                   "(default: 30)")
+      ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
   AddDuration(app, "--max-delay", &flags->max_delay_ns,
               "delay no call for longer (default: 10ms, with --mode sleep 10s)");

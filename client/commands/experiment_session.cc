@@ -104,6 +104,7 @@ class Follower {
   }
 
   Outcome WhatWasStopped() const {
+    if (end_.result) return {ExitCode::kError, "given up before the daemon had detached"};
     return {ExitCode::kInvalid, end_.plan ? "given up before the daemon had said what it knows"
                                           : "it was stopped before anything was measured"};
   }

@@ -31,6 +31,11 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<
   return app->add_option_function<std::string>(names, parse, text)->type_name("DURATION");
 }
 
+std::string WithoutPercentSign(std::string value) {
+  if (value.ends_with('%')) value.pop_back();
+  return value;
+}
+
 CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every) {
   const auto store = [every](const uint64_t& value) {
     if (value < 1 || value > kMaxEvery) {

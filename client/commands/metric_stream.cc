@@ -33,8 +33,6 @@ absl::StatusOr<double> NsOfUnit(const MetricSpec& spec) {
              "_milliseconds, ...): which it is cannot be told"));
 }
 
-constexpr uint64_t kSampleEveryNs = 50'000'000;
-
 v1::RunRequest ToRequest(const MetricSample& sample, double ns_of_unit) {
   v1::RunRequest request;
   v1::MetricSamples::Sample& message = *request.mutable_samples()->add_samples();
@@ -72,7 +70,7 @@ absl::StatusOr<std::unique_ptr<MetricSampler>> StartSampling(const std::string& 
   SB_ASSIGN_OR_RETURN(const double ns_of_unit, NsOfUnit(spec));
   SB_ASSIGN_OR_RETURN(std::unique_ptr<MetricSource> source, OpenMetric(spec));
   return std::make_unique<MetricSampler>(
-      std::move(source), kSampleEveryNs,
+      std::move(source), kUsualMetricIntervalNs,
       [requests, ns_of_unit](const absl::StatusOr<MetricSample>& read) {
         if (read.ok()) {
           for (const std::string& note : read->notes) Say(StrCat("note: ", Printable(note)));

@@ -155,10 +155,11 @@ void AddSweep(CLI::App* root, CommandContext* context) {
   AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,
               "longest look at the stopped process (default: 100ms)");
   AddExperimentFlags(app, &flags->experiment,
-                     "without --mde as exact as that allows (default: what --margin and --mde "
-                     "take, at most 10m)");
+                     "without --mde as exact as that allows (default: what --margin or --mde "
+                     "takes, at most 10m)");
   app->add_flag("--factorial", flags->factorial,
-                "of two groups: also both at once, which tells serial work from parallel branches");
+                "of two groups: also both at once, which tells serial work (or threads of one "
+                "process, whose delays take turns) from parallel branches");
   AddRepeated(app, "--negative-control", &flags->negatives,
               "functions that cannot matter, as nobody waits for them: where they seem to, the "
               "whole experiment is INVALID; repeatable")

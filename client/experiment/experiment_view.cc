@@ -97,6 +97,16 @@ std::string VerdictText(v1::Verdict verdict) {
 
 Cell VerdictCell(v1::Verdict verdict) { return {VerdictText(verdict), ToneOf(verdict)}; }
 
+void AddGainCaveat(const google::protobuf::RepeatedPtrField<v1::GroupResult>& results,
+                   std::vector<std::string>& lines) {
+  const bool any = std::ranges::any_of(results, [](const v1::GroupResult& group) {
+    return group.role() != v1::POSITIVE_CONTROL && group.verdict() == v1::MATTERS;
+  });
+  if (any)
+    lines.push_back(
+        "gain at most: that much or less; of two tied branches neither gains anything alone");
+}
+
 std::string IntervalText(const v1::GroupResult& result) {
   if (!result.has_ci_low()) return "-";
   return StrCat("[", Fixed(result.ci_low(), 2), ", ", Fixed(result.ci_high(), 2), "]");
@@ -179,6 +189,7 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
     if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
+  AddGainCaveat(result.results(), lines);
   for (const v1::PairResult& pair : result.pairs()) lines.push_back(Printable(pair.why()));
   if (result.has_intrusion()) lines.push_back(IntrusionLineOf(result));
   AddWarnings(result.warnings(), "", lines);

@@ -19,6 +19,10 @@ Cell VerdictCell(v1::Verdict verdict);
 // "the probes themselves cost 1.2% of a unit's time (0.8% to 1.6%)".
 std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high);
 
+// What GAIN AT MOST does not say, where it says anything: for all tables that have it.
+void AddGainCaveat(const google::protobuf::RepeatedPtrField<v1::GroupResult>& results,
+                   std::vector<std::string>& lines);
+
 // "[0.91, 1.08]"; "-" where there is none.
 std::string IntervalText(const v1::GroupResult& result);
 

@@ -80,6 +80,7 @@ std::vector<std::string> RankingLines(const v1::Ranking& ranking, const Palette&
   if (ranking.partial()) lines.push_back("it ended early: not all was tested that was to be");
   AddTable(ranking, palette, width, lines);
   AddReasons(ranking, lines);
+  AddGainCaveat(ranking.results(), lines);
   for (const v1::OpenedGroup& opened : ranking.opened()) AddOpened(opened, lines);
   if (ranking.has_confirmed()) lines.push_back(ConfirmedLine(ranking.confirmed()));
   if (ranking.has_intrusion()) lines.push_back(IntrusionLineOf(ranking));

@@ -53,8 +53,6 @@ std::string StageWords(const ReportedStage& stage);
 std::string MeaningWords(const v1::GroupResult& group);
 // "a, b and 7 more": about so many names, as they are in the file.
 std::string NamesWords(const std::vector<std::string>& names, size_t most);
-// Whether effects of groups that were also delayed together add up, a line for each pair.
-std::vector<std::string> AdditivityLines(const RunEstimate& estimate);
 // What holds of every such report: "at most", and why.
 std::vector<std::string> CaveatWords();
 // "critical", as people may be shown it: Printable(), and of at most 200 bytes.

@@ -5,6 +5,7 @@
 #include "client/experiment/html_text.h"
 #include "client/experiment/report_plots.h"
 #include "client/human_units.h"
+#include "client/printable.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/words.h"
 
@@ -48,8 +49,10 @@ std::string GroupCard(const ReportedStage& stage, size_t index) {
                       Items({group.warnings().begin(), group.warnings().end()}));
 }
 
-std::string AdditivityOf(const RunEstimate& estimate) {
-  const std::string items = Items(AdditivityLines(estimate));
+std::string AdditivityOf(const v1::ExperimentResult& result) {
+  std::vector<std::string> lines;
+  for (const v1::PairResult& pair : result.pairs()) lines.push_back(Printable(pair.why()));
+  const std::string items = Items(lines);
   return items.empty() ? "" : Element("h3", "", "Do their effects add up?") + items;
 }
 
@@ -101,7 +104,7 @@ std::string GroupsSection(const ReportedStage& stage, size_t most_cards) {
 
 std::string WorthSection(const ReportedStage& stage) {
   const RunEstimate& estimate = stage.made.estimate;
-  return AdditivityOf(estimate) + IntrusionOf(estimate) +
+  return AdditivityOf(stage.made.result) + IntrusionOf(estimate) +
          Titled("h3", "Warnings", Items(estimate.warnings));
 }
 

@@ -15,7 +15,7 @@
 
 namespace sbump {
 
-inline constexpr uint64_t kUsualMetricIntervalNs = 100'000'000;
+inline constexpr uint64_t kUsualMetricIntervalNs = 50'000'000;
 inline constexpr uint64_t kLeastMetricIntervalNs = 1'000'000;
 
 // Reads take at most a tenth of the time: to be read may cost the service that is measured. Where

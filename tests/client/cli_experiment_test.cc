@@ -73,11 +73,11 @@ v1::RunReply Over() {
 ExperimentScript UntilStopped(const std::string& name) {
   return {.first = {Plan(), Window(v1::MAIN)},
           .wait_for_stop = true,
-          .last = {Over(), Answer(name, v1::MATTERS, true)}};
+          .last = {Answer(name, v1::MATTERS, true), Over()}};
 }
 
 ExperimentScript Whole(const std::string& name, v1::Verdict verdict) {
-  return {.first = {Plan(), Window(v1::MAIN)}, .last = {Over(), Answer(name, verdict)}};
+  return {.first = {Plan(), Window(v1::MAIN)}, .last = {Answer(name, verdict), Over()}};
 }
 
 // ---- What a user does ----
@@ -103,7 +103,7 @@ FakeControl OneExperiment(ExperimentScript experiment) {
 ExperimentScript Asking() {
   return {.first = {Plan()},
           .wait_for_approval = true,
-          .last = {Over(), Answer("targets", v1::MATTERS)}};
+          .last = {Answer("targets", v1::MATTERS), Over()}};
 }
 
 ChildOptions OnATerminal() {
@@ -187,7 +187,35 @@ TEST(ExperimentInterrupt, SecondOneGivesUp) {
   const ChildResult result = child.Wait();
   EXPECT_EQ(result.exit_code, kInvalid);
   EXPECT_THAT(result.err, HasSubstr("given up before the daemon had said what it knows"));
-  EXPECT_EQ(daemon.requests().cancelled_streams, 1);
+  EXPECT_TRUE(Comes([&] { return daemon.requests().cancelled_streams == 1; }));
+}
+
+// The answer is there, and the daemon takes its time to detach.
+TEST(ExperimentInterrupt, WhatWasSaidIsKeptWhenItIsGivenUp) {
+  FakeControl daemon = OneExperiment(
+      {.first = {Plan(), Answer("targets", v1::MATTERS, true)}, .wait_for_cancel = true});
+  Child child(SweepWithoutAsking(daemon), {});
+  ASSERT_TRUE(child.WaitForOutput("\"plan\""));
+  child.Signal(SIGINT);
+  EXPECT_TRUE(Comes([&] { return daemon.requests().stops > 0; }));
+  child.Signal(SIGINT);
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("\"verdict\":\"MATTERS\""));
+  EXPECT_THAT(result.err, HasSubstr("given up before the daemon had detached"));
+}
+
+// ---- What is asked ----
+
+TEST(ExperimentFlags, PercentagesMayHaveTheirSign) {
+  FakeControl daemon = OneExperiment(Whole("targets", v1::MATTERS));
+  std::vector<std::string> words = SweepWithoutAsking(daemon);
+  words.insert(words.end(), {"--mde", "2%", "--top-share", "20%", "--lowest-throughput", "50"});
+  EXPECT_EQ(Child(words, {}).Wait().exit_code, 0);
+  const v1::Experiment asked = daemon.requests().experiments.at(0);
+  EXPECT_DOUBLE_EQ(asked.smallest_effect(), 0.02);
+  EXPECT_DOUBLE_EQ(asked.top_share(), 0.2);
+  EXPECT_DOUBLE_EQ(asked.lowest_throughput(), 0.5);
 }
 
 // ---- What ends it badly ----

@@ -53,6 +53,7 @@ TEST(RankingLines, SayItAll) {
       "later  undecided         0.06  [0.01, 0.11]        2.00         0.12x\n"
       "undecided: 1 group, with intervals on both sides of the margin: more time, a greater dose "
       "(--top-share) or a wider --margin decides more\n"
+      "gain at most: that much or less; of two tied branches neither gains anything alone\n"
       "whole: MATTERS, 0.80 [0.75, 0.85], opened:\n"
       "  its parts: part, other\n"
       "  the parts come to as much: they add up\n"
