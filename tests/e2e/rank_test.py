@@ -4,7 +4,7 @@ import pathlib
 import shutil
 import signal
 
-from harness import interpreters
+from harness import interpreters, metrics
 from harness.case import Case, main
 from harness.models import ModelCase
 from harness.session import Session
@@ -41,9 +41,9 @@ class RankTest(Case):
         target = self.start_service()
         answer = self.rank(target, "--depth", "module", "--budget", "120s", "--no-confirmation")
         ranking = self.ranking_of(answer)
-        modules = {name for name in named(ranking, "MATTERS") if name.startswith("shop.")}
+        modules = named(ranking, "MATTERS")
         self.assertEqual(modules, {"shop.part_03", "shop.part_14", "shop.part_22"}, answer)
-        tested = {result["name"]: result for result in ranking["results"] if result["name"].startswith("shop.")}
+        tested = {result["name"]: result for result in ranking["results"]}
         self.assertEqual(len(tested), 30, answer)
         for name, result in tested.items():
             self.assertAlmostEqual(result["hits_per_unit"], 3, delta=0.2)
@@ -67,6 +67,20 @@ class RankTest(Case):
         self.assertEqual(told["results"], ranking["results"], again)
         self.assertEqual(told["confirmed"], ranking["confirmed"], again)
         self.assertIn("Confirmation", file.with_suffix(".html").read_text())
+        self.assert_unharmed(target)
+
+    def test_a_metric_that_is_sampled(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_target(interpreters.any_supported(), "service.py")
+        target.ask("start", str(log))
+        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
+            answer = self.rank(target, "--target", "*/service.py:*", "--budget", "80s", "--no-confirmation",
+                               metric=("--metric", "prom:%s#units_total" % url))
+        ranking = self.ranking_of(answer)
+        names = {name.rpartition(":")[2] for name in named(ranking, "MATTERS")}
+        self.assertLessEqual({"critical"}, names, answer)
+        self.assertNotIn("hidden", names, answer)
         self.assert_unharmed(target)
 
     def test_for_people(self):

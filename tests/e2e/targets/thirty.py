@@ -2,6 +2,7 @@
 are called by a thread beside it, while the work waits for something that takes longer."""
 import importlib
 import pathlib
+import queue
 import sys
 import tempfile
 import threading
@@ -31,7 +32,7 @@ def work(x):
 
 stop = False
 units = 0
-begun, done = threading.Event(), threading.Event()
+begun, done = queue.SimpleQueue(), queue.SimpleQueue()  # in C: nothing else is called
 modules = []
 
 
@@ -52,29 +53,24 @@ def step(x):
 
 
 def beside():
-    while True:
-        begun.wait()
-        begun.clear()
-        if stop:
-            return
+    while begun.get():
         for number, module in enumerate(modules):
             if number not in CRITICAL:
                 module.work(number)
-        done.set()
+        done.put(None)
 
 
 def service():
     global units
     while not stop:
-        begun.set()
+        begun.put(True)
         time.sleep(WAIT_S)
         for number in CRITICAL:
             modules[number].work(number)
-        done.wait()
-        done.clear()
+        done.get()
         step(1)
         units += 1
-    begun.set()
+    begun.put(False)
 
 
 def start():

@@ -1,7 +1,9 @@
 """A service whose units are done by two processes side by side, which take equally long, and then by itself: to slow either branch costs
 all of it, and to slow both no more."""
+import ctypes
 import multiprocessing
 import os
+import signal
 import threading
 import time
 
@@ -31,6 +33,7 @@ def step(x):
 def branch(function, pipe, processor):
     """On a processor of its own: two that spin on one would wait for each other."""
     os.sched_setaffinity(0, {processor})
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not longer than the service
     while pipe.recv():
         time.sleep(BRANCH_S)
         pipe.send(function(1))
