@@ -15,7 +15,7 @@ def markdown(records, may_sleep=()):
     """`may_sleep`: those of processors that may."""
     lines = all_of(_in_order(records)) or ["No draws yet."]
     if may_sleep:
-        lines += ["", "Where processors may sleep:", ""] + in_short(_in_order(may_sleep))
+        lines += ["", "Where processors may sleep:", ""] + all_of(_in_order(may_sleep))
     return "\n".join(lines) + "\n"
 
 
@@ -27,11 +27,7 @@ def all_of(records):
     if not records:
         return []
     found = figures.results(records)
-    return in_short(records) + [""] + families(found) + [""] + verdicts(found)
-
-
-def in_short(records):
-    lines = where(records) + [""] + summary(figures.results(records))
+    lines = where(records) + [""] + summary(found) + [""] + families(found) + [""] + verdicts(found)
     lost = figures.failed(records)
     if lost:
         lines += ["", "Without an answer:", ""]

@@ -16,10 +16,10 @@ LATENCY = pathlib.Path("/dev/cpu_dma_latency")  # Linux, Documentation/power/pm_
 @contextlib.contextmanager
 def processors(wanted=AWAKE, driver=DRIVER, latency=LATENCY):
     """What they are meanwhile, which is not what is wanted on a machine that cannot keep them awake."""
-    if wanted == MAY_SLEEP or not _can_be_kept_awake(driver):
+    if wanted == MAY_SLEEP or not _can_be_kept_awake(driver) or not latency.exists():
         yield MAY_SLEEP
         return
-    with open(latency, "wb", buffering=0) as file:  # until it is closed
+    with open(latency, "r+b", buffering=0) as file:  # until it is closed
         file.write(struct.pack("=i", 0))
         yield AWAKE
 

@@ -19,12 +19,18 @@ class AwakeTest(unittest.TestCase):
 
     def test_kept_awake(self):
         self.driver.write_text("acpi_idle\n")
+        self.latency.touch()
         self.assertEqual(self.told(awake.AWAKE), awake.AWAKE)
         self.assertEqual(self.latency.read_bytes(), bytes(4))
 
     def test_not_wanted(self):
         self.driver.write_text("acpi_idle\n")
         self.assertEqual(self.told(awake.MAY_SLEEP), awake.MAY_SLEEP)
+        self.assertFalse(self.latency.exists())
+
+    def test_a_machine_without_the_device(self):
+        self.driver.write_text("acpi_idle\n")
+        self.assertEqual(self.told(awake.AWAKE), awake.MAY_SLEEP)
         self.assertFalse(self.latency.exists())
 
     def test_nothing_that_could(self):
