@@ -18,6 +18,7 @@ struct SweepFlags {
   ExperimentFlags experiment;
   std::vector<std::string> negatives;
   bool factorial = false;
+  std::string factorial_groups;  // "A,B"; empty: there are two
   bool confirm = false;
 };
 
@@ -66,6 +67,35 @@ absl::Status AddNegativeControl(const SweepFlags& flags, v1::Experiment& experim
   return absl::OkStatus();
 }
 
+// The daemon takes the first two.
+absl::Status PutFirst(const std::string& name, int place, v1::Experiment& experiment) {
+  for (int i = place; i < experiment.groups_size(); ++i) {
+    if (experiment.groups(i).name() != name) continue;
+    experiment.mutable_groups()->SwapElements(place, i);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--factorial: there is no group \"", name, "\", or it is named twice"));
+}
+
+absl::Status TakeFactorial(const SweepFlags& flags, v1::Experiment& experiment) {
+  if (!flags.factorial) return absl::OkStatus();
+  experiment.set_factorial(true);
+  if (flags.factorial_groups.empty()) {
+    if (experiment.groups_size() == 2) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        StrCat("--factorial is of two groups, and there ",
+               experiment.groups_size() == 1 ? "is one" : StrCat("are ", experiment.groups_size()),
+               ": name two with --group, or which ones with --factorial A,B"));
+  }
+  const size_t comma = flags.factorial_groups.find(',');
+  if (comma == std::string::npos)
+    return absl::InvalidArgumentError(
+        StrCat("--factorial \"", flags.factorial_groups, "\": write the names of two groups, A,B"));
+  SB_RETURN_IF_ERROR(PutFirst(flags.factorial_groups.substr(0, comma), 0, experiment));
+  return PutFirst(flags.factorial_groups.substr(comma + 1), 1, experiment);
+}
+
 absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   if (!flags.selection.HasTargets() && flags.groups.empty()) {
     return absl::InvalidArgumentError(
@@ -79,6 +109,7 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
     *group.mutable_selection() = std::move(selection);
   }
   for (const std::string& text : flags.groups) SB_RETURN_IF_ERROR(AddGroup(text, experiment));
+  SB_RETURN_IF_ERROR(TakeFactorial(flags, experiment));
   return AddNegativeControl(flags, experiment);
 }
 
@@ -132,7 +163,6 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   TakeProcesses(flags.processes, experiment.mutable_attach());
   experiment.mutable_attach()->set_client_name(ClientName());
-  experiment.set_factorial(flags.factorial);
   if (flags.confirm) experiment.set_budget_ns(experiment.budget_ns() - BudgetToConfirm(flags));
   ExperimentSession session(context, flags.experiment);
   if (const ExitCode code = session.Connect(); code != ExitCode::kOk) return code;
@@ -157,9 +187,13 @@ void AddSweep(CLI::App* root, CommandContext* context) {
   AddExperimentFlags(app, &flags->experiment,
                      "without --mde as exact as that allows (default: what --margin or --mde "
                      "takes, at most 10m)");
-  app->add_flag("--factorial", flags->factorial,
-                "of two groups: also both at once, which tells serial work (or threads of one "
-                "process, whose delays take turns) from parallel branches");
+  const CLI::Option* factorial =
+      app->add_option("--factorial", flags->factorial_groups,
+                      "of two groups: also both at once, which tells serial work (or threads of "
+                      "one process, whose delays take turns) from parallel branches; which two, "
+                      "where there are more")
+          ->type_name("A,B")
+          ->expected(0, 1);
   AddRepeated(app, "--negative-control", &flags->negatives,
               "functions that cannot matter, as nobody waits for them: where they seem to, the "
               "whole experiment is INVALID; repeatable")
@@ -168,7 +202,10 @@ void AddSweep(CLI::App* root, CommandContext* context) {
       "--confirm", flags->confirm,
       "test the group that matters most once more, alone and with a fresh seed: of several "
       "groups the first one was lucky, too");
-  app->callback([context, flags] { context->run = [=] { return RunSweep(*context, *flags); }; });
+  app->callback([context, flags, factorial] {
+    flags->factorial = factorial->count() > 0;
+    context->run = [=] { return RunSweep(*context, *flags); };
+  });
 }
 
 }  // namespace sbump

@@ -238,8 +238,8 @@ absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, Experimen
   wishes.washout_ns = request.washout_ns();
   wishes.blocks = request.blocks();
   wishes.doses = request.doses();
-  if (wishes.factorial && request.groups_size() != 2)
-    return absl::InvalidArgumentError("factorial: it takes exactly two groups");
+  if (wishes.factorial && request.groups_size() < 2)
+    return absl::InvalidArgumentError("factorial: it takes two groups");
   return absl::OkStatus();
 }
 

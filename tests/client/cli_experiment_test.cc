@@ -192,10 +192,11 @@ TEST(ExperimentInterrupt, SecondOneGivesUp) {
 
 // The answer is there, and the daemon takes its time to detach.
 TEST(ExperimentInterrupt, WhatWasSaidIsKeptWhenItIsGivenUp) {
-  FakeControl daemon = OneExperiment(
-      {.first = {Plan(), Answer("targets", v1::MATTERS, true)}, .wait_for_cancel = true});
+  FakeControl daemon =
+      OneExperiment({.first = {Plan(), Answer("targets", v1::MATTERS, true), Window(v1::MAIN)},
+                     .wait_for_cancel = true});
   Child child(SweepWithoutAsking(daemon), {});
-  ASSERT_TRUE(child.WaitForOutput("\"plan\""));
+  ASSERT_TRUE(child.WaitForOutput("\"MAIN\""));
   child.Signal(SIGINT);
   EXPECT_TRUE(Comes([&] { return daemon.requests().stops > 0; }));
   child.Signal(SIGINT);
@@ -216,6 +217,39 @@ TEST(ExperimentFlags, PercentagesMayHaveTheirSign) {
   EXPECT_DOUBLE_EQ(asked.smallest_effect(), 0.02);
   EXPECT_DOUBLE_EQ(asked.top_share(), 0.2);
   EXPECT_DOUBLE_EQ(asked.lowest_throughput(), 0.5);
+}
+
+std::vector<std::string> WithGroups(const FakeControl& daemon, std::vector<std::string> more) {
+  std::vector<std::string> words = {
+      SbumpctlPath(), "--endpoint", daemon.endpoint(), "sweep",    "--pid",    "4242",
+      "--metric",     "calls:*:s",  "--yes",           "--group",  "left=*:l", "--group",
+      "other=*:o",    "--group",    "right=*:r",       "--format", "json"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(ExperimentFlags, WhichTwoGroupsAreSlowedTogether) {
+  FakeControl daemon = OneExperiment(Whole("left", v1::MATTERS));
+  const auto words = WithGroups(daemon, {"--factorial", "right,left", "--negative-control", "*:n"});
+  EXPECT_EQ(Child(words, {}).Wait().exit_code, 0);
+  const v1::Experiment asked = daemon.requests().experiments.at(0);
+  ASSERT_EQ(asked.groups_size(), 4);
+  EXPECT_TRUE(asked.factorial());
+  EXPECT_EQ(asked.groups(0).name() + asked.groups(1).name(), "rightleft");
+}
+
+TEST(ExperimentFlags, TwoGroupsThatAreNotThere) {
+  FakeControl daemon = OneExperiment({});
+  for (const auto& [value, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--factorial", "left,none"}, "there is no group \"none\""},
+           {{"--factorial", "left,left"}, "there is no group \"left\", or it is named twice"},
+           {{"--factorial", "left"}, "write the names of two groups"},
+           {{"--factorial"}, "there are 3"}}) {
+    const ChildResult result = Child(WithGroups(daemon, value), {}).Wait();
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(words));
+  }
+  EXPECT_TRUE(daemon.requests().experiments.empty());
 }
 
 // ---- What ends it badly ----

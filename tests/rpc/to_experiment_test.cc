@@ -140,7 +140,7 @@ TEST(ToExperimentTest, Mistakes) {
         r.set_factorial(true);
         r.mutable_groups()->RemoveLast();
       },
-      "exactly two groups");
+      "it takes two groups");
 }
 
 TEST(ToExperimentTest, ABudgetAloneIsFilled) {
