@@ -388,11 +388,11 @@ TEST(ExperimentTest, APaceThatChangesByItselfIsTold) {
 TEST(ExperimentTest, ItIsPlannedForWhatIsWanted) {
   size_t blocks[2];
   for (const bool effect : {false, true}) {
-    FakeSpecimen service = Service(0.5);
+    FakeSpecimen service = Service(0.1);
     Told told;
     ExperimentWishes wishes = Wishes();
     wishes.fills_budget = false;
-    wishes.budget_ns = 3'600'000'000'000;
+    wishes.budget_ns = 600'000'000'000;
     wishes.smallest_effect = effect ? 0.03 : 0;
     ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
     blocks[effect] = told.plan->order.size();
