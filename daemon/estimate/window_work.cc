@@ -93,7 +93,7 @@ absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t e
                                       " in this window; is there load?"));
   }
   if (steps.count == 1) {
-    return absl::FailedPreconditionError(
+    return absl::OutOfRangeError(
         "too few steps: the metric moved once in this window, which gives no rate; make windows "
         "longer, or take a metric that moves more often");
   }

@@ -2,7 +2,8 @@
 //
 // Samples are in the order of their times. Those from begin_ns to end_ns, both included, count.
 // What all errors have in common: the window says nothing, and the message says why.
-//   kFailedPrecondition  too few samples or steps, or they cover less than half of the window
+//   kFailedPrecondition  too few samples, or they cover less than half of the window
+//   kOutOfRange          slower than can be measured: a single step
 //   kAborted             the counter began again
 //   kNotFound            no progress
 #pragma once

@@ -18,6 +18,8 @@ namespace {
 // row.
 constexpr int kSlowInARow = 2, kSlowOfAnArm = 3;
 constexpr uint64_t kSlowNs = 500'000'000;
+// Nobody sees what delays do to the service then.
+constexpr int kBlindInARow = 10;
 
 class Run {
  public:
@@ -74,7 +76,12 @@ class Run {
   // A guardrail: the service comes first. One window alone may be a stall of the machine; of one
   // that could not be measured nothing is known.
   absl::Status CheckThroughput(const Window& window) {
-    if (!window.flaw.empty() && !window.stood_still) return absl::OkStatus();
+    blind_in_a_row_ = window.flaw.empty() || window.stood_still ? 0 : blind_in_a_row_ + 1;
+    if (blind_in_a_row_ >= kBlindInARow)
+      return absl::AbortedError(StrCat("guardrail: ", kBlindInARow,
+                                       " windows in a row could not be measured (", window.flaw,
+                                       "): all delays were taken away"));
+    if (blind_in_a_row_ > 0) return absl::OkStatus();
     const double share = window.flaw.empty() ? plan_.unit_ns / NsPerUnit(window) : 0;
     const bool is_slow = share < wishes_.lowest_throughput;
     slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
@@ -96,6 +103,7 @@ class Run {
   ExperimentPlan plan_;
   Recording recording_;
   int slow_in_a_row_ = 0;                // windows, the last ones
+  int blind_in_a_row_ = 0;               // likewise, that could not be measured
   uint64_t slow_ns_ = 0;                 // of them
   std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm
 };

@@ -55,7 +55,8 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
   if (seen.units == 0) {
     return absl::FailedPreconditionError(
         StrCat("the metric does not move: no unit of work was begun for ", seconds,
-               " s; is the process working, and is the metric's function the right one?"));
+               " s; is the process working, and is the metric's function the right one? (",
+               seen.flaw, ")"));
   }
   return absl::FailedPreconditionError(
       StrCat("only ", seen.units, " units of work in ", seconds,

@@ -359,6 +359,19 @@ TEST(ExperimentTest, WindowsThatCannotBeMeasuredEndItOnlyWhereTheyAreSlow) {
   }
 }
 
+TEST(ExperimentTest, NobodyIsSlowedBlindly) {
+  FakeSpecimen service = Service(0.05);
+  Told told;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (told.main_windows >= 5) window.flaw = "too few samples";
+  };
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_NE(status.message().find("too few samples"), std::string::npos) << status;
+  EXPECT_EQ(told.main_windows, 15u);
+  EXPECT_EQ(service.switches().back().delay_ns, (std::vector<uint64_t>{0, 0, 0}));
+}
+
 TEST(ExperimentTest, AMetricThatCannotBeUsedSaysWhy) {
   FakeSpecimen service = Service(0.05);
   service.on_work = [](const Arm&, Window& window) { window.flaw = "too few steps"; };
