@@ -19,6 +19,7 @@ SEED = 1
 class ShortTest(Case):
     def check(self, family):
         record = draw.run(self.python, family, SEED, draw.SHORT)
+        self.assertEqual(figures.failed([record]), [])
         for one in figures.results([record]):
             with self.subTest(function=one.name):
                 self.assertAlmostEqual(one.criticality[0], one.truth["criticality"], delta=OFF, msg=one)
