@@ -30,14 +30,15 @@ void AddGroups(const ProcessMark& before, const ProcessMark& after, Window& wind
   }
 }
 
-uint64_t Earliest(const Mark& mark) {
-  return mark.empty() ? 0 : std::ranges::min(mark, {}, &ProcessMark::at_ns).at_ns;
+// A process that has ended stays as it was then.
+uint64_t TakenAt(const Mark& mark) {
+  return mark.empty() ? 0 : std::ranges::max(mark, {}, &ProcessMark::at_ns).at_ns;
 }
 
 }  // namespace
 
 Window WindowBetween(const Mark& begin, const Mark& end, size_t groups) {
-  Window window = {.begin_ns = Earliest(begin), .end_ns = Earliest(end)};
+  Window window = {.begin_ns = TakenAt(begin), .end_ns = TakenAt(end)};
   window.groups.resize(groups);
   for (const ProcessMark& after : end) {
     ProcessMark nothing = {.at_ns = window.begin_ns};

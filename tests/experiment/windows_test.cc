@@ -48,6 +48,20 @@ TEST(WindowsTest, AProcessThatCameInBetweenCountsFromItsBegin) {
   EXPECT_NEAR(NsPerUnit(window), 100, 1e-9);
 }
 
+// In this window, and long before it.
+TEST(WindowsTest, OneThatHasEndedShortensNoWindow) {
+  const Mark begin = {MarkOf(0, 1'000, 10, 990), MarkOf(1, 1'005, 9, 1'000),
+                      MarkOf(2, 500, 70, 500, {7, 7, 70})};
+  const Mark end = {MarkOf(0, 2'000, 20, 1'990), MarkOf(1, 1'100, 10, 1'100),
+                    MarkOf(2, 500, 70, 500, {7, 7, 70})};
+  const Window window = WindowBetween(begin, end, 1);
+  EXPECT_EQ(window.begin_ns, 1'005);
+  EXPECT_EQ(window.end_ns, 2'000);
+  EXPECT_EQ(window.units, 11);
+  EXPECT_EQ(window.groups[0].hits, 0);
+  EXPECT_NEAR(NsPerUnit(window), 100, 1);
+}
+
 TEST(WindowsTest, TheFirstUnitEverHasNoneBeforeIt) {
   const Window window = WindowBetween({MarkOf(0, 1'000, 0, 0)}, {MarkOf(0, 2'000, 4, 1'900)}, 1);
   EXPECT_NEAR(NsPerUnit(window), 250, 1e-9);

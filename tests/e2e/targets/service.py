@@ -1,5 +1,6 @@
 """A service whose truth is known: each unit of work waits for two things that happen side by side. One of them takes longer, so
 that what the other does is hidden, up to the slack; what comes afterwards is critical."""
+import os
 import sys
 import threading
 import time
@@ -65,6 +66,19 @@ def start(log_file=None):
         thread.start()
 
 
+def beget(after_s, for_s):
+    """A process that does nothing and ends."""
+    def later():
+        time.sleep(after_s)
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(for_s)
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    threading.Thread(target=later).start()
+
+
 def finish():
     global stop
     stop = True
@@ -72,4 +86,4 @@ def finish():
 
 
 if __name__ == "__main__":
-    serve({"start": start, "finish": finish, "units": lambda: units, "idle": idle})
+    serve({"start": start, "finish": finish, "units": lambda: units, "idle": idle, "beget": beget})
