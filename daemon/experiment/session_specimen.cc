@@ -16,6 +16,9 @@ namespace {
 // answer would take for ever.
 constexpr auto kLongestAnswer = std::chrono::seconds(10);
 
+// A look at a stopped process may be too long once.
+constexpr int kTries = 3;
+
 template <typename T>
 absl::StatusOr<T> Await(const Session& session, std::future<T> answer) {
   if (answer.wait_for(kLongestAnswer) == std::future_status::ready) return answer.get();
@@ -23,10 +26,11 @@ absl::StatusOr<T> Await(const Session& session, std::future<T> answer) {
       StrCat("session ", session.id(), ": a process has not answered for 10 s"));
 }
 
-absl::Status Change(Session& session, RulesChange change) {
+// A window counts for an arm only where that is in force in all processes.
+absl::Status Change(Session& session, const RulesChange& change) {
   const auto answer = std::make_shared<std::promise<absl::Status>>();
-  session.ChangeRules(std::move(change), [answer](const absl::StatusOr<RulesInForce>& now) {
-    answer->set_value(now.status());
+  session.ChangeRules(change, [answer](const absl::StatusOr<RulesInForce>& now) {
+    answer->set_value(now.ok() ? now->missed : now.status());
   });
   SB_ASSIGN_OR_RETURN(absl::Status changed, Await(session, answer->get_future()));
   return changed;
@@ -87,7 +91,13 @@ absl::Status SessionSpecimen::Switch(const Arm& arm) {
     change.natives = rules.natives;
     change.modules = rules.modules;
   }
-  SB_RETURN_IF_ERROR(Change(*session_, std::move(change)));
+  absl::Status status;
+  for (int i = 0; i < kTries; ++i) {
+    SB_RETURN_IF_ERROR(Interrupted());
+    status = Change(*session_, change);
+    if (status.ok()) break;
+  }
+  if (!status.ok()) return Annotate(status, "delays could not be switched in all processes");
   is_bare_ = bare;
   return absl::OkStatus();
 }

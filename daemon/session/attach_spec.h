@@ -175,6 +175,8 @@ absl::Status CheckArm(const TargetRules& rules, const RulesChange& change);
 
 // After a change.
 struct RulesInForce {
+  // Why some process that goes on has not changed. kOk: all have.
+  absl::Status missed;
   uint64_t rows = 0;
   std::vector<std::string> warnings;
   std::vector<PatternCounters> unmatched;

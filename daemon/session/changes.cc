@@ -9,6 +9,14 @@
 #include "daemon/session/session.h"
 
 namespace sbump {
+namespace {
+
+// What a process says that is at its end.
+bool IsEnding(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+}
+
+}  // namespace
 
 // A change of rules that some processes have yet to answer.
 struct Session::Change {
@@ -16,7 +24,8 @@ struct Session::Change {
   std::vector<size_t> asked;  // members
   size_t owed = 0;            // answers
   RulesInForce in_force;
-  absl::Status failure;
+  absl::Status failure;  // the first of any
+  absl::Status missed;   // the first of a process that goes on
   size_t changed = 0;
   std::function<void(absl::StatusOr<RulesInForce>)> done;
 };
@@ -86,9 +95,7 @@ bool Session::CatchUp(Member& member) {
   }
   member.rules = now;
   member.process->ChangeRules(change, [pid = member.process->pid(), id = id_](const auto& done) {
-    const bool is_ending =
-        absl::IsFailedPrecondition(done.status()) || absl::IsNotFound(done.status());
-    if (!done.ok() && !is_ending)
+    if (!done.ok() && !IsEnding(done.status()))
       Log(LogLevel::kWarning, "change_not_in_force",
           {{"pid", pid}, {"session", id}, {"why", ToStd(done.status().message())}});
   });
@@ -98,8 +105,9 @@ bool Session::CatchUp(Member& member) {
 void Session::Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
   if (of_one.ok()) {
     AddInForce(*std::move(of_one), change->changed++ == 0, change->in_force);
-  } else if (change->failure.ok()) {
-    change->failure = of_one.status();
+  } else {
+    change->failure.Update(of_one.status());
+    if (!IsEnding(of_one.status())) change->missed.Update(of_one.status());
   }
   if (--change->owed == 0) Conclude(*change);
 }
@@ -122,6 +130,7 @@ void Session::Conclude(Change& change) {
   else if (StopReason().empty())
     Publish(SessionState::kActive, nullptr);
   RulesInForce& sum = change.in_force;
+  sum.missed = change.missed;
   if (change.rules.targets == nullptr) sum.unmatched.clear();
   if (change.changed != 0 && !change.failure.ok())
     sum.warnings.push_back(StrCat("not in force everywhere: ", change.failure.message()));
