@@ -8,9 +8,17 @@
 namespace sbump {
 
 void ClockOffset::Add(uint64_t asked_ns, uint64_t theirs_ns, uint64_t answered_ns) {
-  if (answered_ns < asked_ns || answered_ns - asked_ns >= best_trip_ns_) return;
+  if (answered_ns < asked_ns || !IsBetter(answered_ns - asked_ns, answered_ns)) return;
   best_trip_ns_ = answered_ns - asked_ns;
+  learnt_ns_ = answered_ns;
   ahead_ns_ = static_cast<int64_t>(theirs_ns - (asked_ns + best_trip_ns_ / 2));
+}
+
+bool ClockOffset::IsBetter(uint64_t trip_ns, uint64_t now_ns) const {
+  if (!is_known()) return true;
+  // Quartz is off by up to 50 parts in a million, each of the two.
+  constexpr uint64_t kDriftsByOneIn = 10'000;
+  return trip_ns / 2 < error_ns() + (now_ns - std::min(now_ns, learnt_ns_)) / kDriftsByOneIn;
 }
 
 uint64_t ClockOffset::ToOurs(uint64_t theirs_ns) const {

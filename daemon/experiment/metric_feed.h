@@ -20,15 +20,19 @@ namespace sbump {
 class ClockOffset {
  public:
   // A question was asked at `asked_ns` and its answer was here at `answered_ns`, by this clock; in
-  // between the other one showed `theirs_ns`. The quickest answer of all knows best.
+  // between the other one showed `theirs_ns`. The quickest answer knows best, until it is so old
+  // that the clocks may have gone further apart than a new one is off.
   void Add(uint64_t asked_ns, uint64_t theirs_ns, uint64_t answered_ns);
   bool is_known() const { return best_trip_ns_ != UINT64_MAX; }
-  // At most so far off.
+  // At most so far off when that was learnt.
   uint64_t error_ns() const { return best_trip_ns_ / 2; }
   uint64_t ToOurs(uint64_t theirs_ns) const;
 
  private:
+  bool IsBetter(uint64_t trip_ns, uint64_t now_ns) const;
+
   uint64_t best_trip_ns_ = UINT64_MAX;
+  uint64_t learnt_ns_ = 0;
   int64_t ahead_ns_ = 0;
 };
 

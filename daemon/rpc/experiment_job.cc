@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <system_error>
@@ -101,6 +102,17 @@ void ExperimentJob::TakeClock(const v1::ClockAnswer& answer) {
 }
 
 // What comes before its clock is known, or before there is an experiment, nobody needs.
+namespace {
+
+bool IsUsable(const MetricSample& sample) {
+  return std::isfinite(sample.value) &&
+         std::ranges::all_of(sample.buckets, [](const MetricBucket& bucket) {
+           return !std::isnan(bucket.upper) && std::isfinite(bucket.count);
+         });
+}
+
+}  // namespace
+
 void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
   if (!request_ || request_->all.metric) return;
   AskForClock();
@@ -117,7 +129,7 @@ void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
     sample.epoch = from.epoch();
     for (const v1::MetricSamples::Bucket& bucket : from.buckets())
       sample.buckets.push_back({.upper = bucket.upper_ns(), .count = bucket.count()});
-    if (std::isfinite(sample.value)) samples.push_back(std::move(sample));
+    if (IsUsable(sample)) samples.push_back(std::move(sample));
   }
   specimen->feed().Add(samples);
 }

@@ -34,6 +34,15 @@ TEST(ClockOffsetTest, TheQuickestAnswerKnowsBest) {
   EXPECT_EQ(clock.error_ns(), 50);
 }
 
+// 50,000 ns in a second.
+TEST(ClockOffsetTest, ClocksGoApart) {
+  constexpr uint64_t kSecondNs = 1'000'000'000;
+  ClockOffset clock;
+  clock.Add(1'000, 1'050, 1'100);
+  clock.Add(kSecondNs, kSecondNs + 50'000 + 10'000, kSecondNs + 20'000);
+  EXPECT_EQ(clock.ToOurs(2 * kSecondNs), 2 * kSecondNs - 50'000);
+}
+
 TEST(ClockOffsetTest, TheOtherClockMayBeBehind) {
   ClockOffset clock;
   clock.Add(1'000'000, 50, 1'000'100);
