@@ -18,6 +18,7 @@ std::string PositiveFlaw(const ControlResult& control, double tolerance) {
 void LookAtPositive(const ControlResult& control, double tolerance, ControlFindings& findings) {
   const Interval& interval = *control.interval;
   if (interval.low <= 0) {
+    findings.unfelt = control.name;
     findings.warnings.push_back(StrCat("the positive control ", control.name,
                                        " cannot be told from no effect: too few blocks, or too "
                                        "small a dose, to see anything"));

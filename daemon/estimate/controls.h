@@ -23,6 +23,9 @@ struct ControlFindings {
   // What the metric's own function comes to, where that is less than 1: units are made side by side
   // then, and a delay in one of them is shared by all. Margins are meant as shares of it.
   double whole = 1;
+  // The positive control whose delays cannot be told from none: what would be seen of a function
+  // that matters is not known then. Empty: there is none.
+  std::string unfelt;
   std::vector<std::string> warnings;
 };
 

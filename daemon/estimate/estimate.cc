@@ -38,11 +38,8 @@ void AddSimultaneous(const Recording& recording, const EstimateOptions& options,
     run.groups[0].simultaneous_p = run.groups[0].p;
     return;
   }
-  std::vector<std::optional<double>> estimates;
-  for (const GroupEstimate& group : run.groups)
-    estimates.push_back(group.blocks_used > 0 ? std::optional(group.criticality) : std::nullopt);
-  const std::vector<Simultaneous> all = SimultaneousOf(
-      recording, estimates, options.level, {.draws = options.draws, .seed = options.seed});
+  const std::vector<Simultaneous> all =
+      SimultaneousOf(recording, options.level, {.draws = options.draws, .seed = options.seed});
   for (size_t i = 0; i < all.size(); ++i) {
     run.groups[i].simultaneous = all[i].interval;
     run.groups[i].simultaneous_p = all[i].p;
@@ -59,22 +56,26 @@ std::vector<GroupEstimate*> TestedIn(RunEstimate& run) {
 
 // From the interval: that of ranks is as wide as a normal one with this standard error.
 double StandardErrorOf(const GroupEstimate& group) {
-  if (!group.interval) return 0;
   return group.interval->half_width() / NormalQuantile((1 + group.level) / 2);
 }
 
-void Compare(RunEstimate& run) {
-  const std::vector<GroupEstimate*> tested = TestedIn(run);
+void Adjust(const std::vector<GroupEstimate*>& tested) {
   std::vector<double> p;
+  for (const GroupEstimate* group : tested) p.push_back(group->p);
+  const std::vector<double> adjusted = AdjustForFalseDiscoveries(p);
+  for (size_t i = 0; i < tested.size(); ++i) tested[i]->adjusted_p = adjusted[i];
+}
+
+// Of a few blocks nothing is known but a number, which says nothing of the others.
+void Rank(std::vector<GroupEstimate*> tested) {
+  for (GroupEstimate* group : tested) group->shrunk = group->criticality;
+  std::erase_if(tested, [](const GroupEstimate* group) { return !group->interval; });
   std::vector<Measured> measured;
-  for (const GroupEstimate* group : tested) {
-    p.push_back(group->p);
+  for (const GroupEstimate* group : tested)
     measured.push_back({group->criticality, StandardErrorOf(*group)});
-  }
-  const std::vector<double> adjusted = AdjustForFalseDiscoveries(p), shrunk = Shrink(measured);
+  const std::vector<double> shrunk = Shrink(measured);
   const std::vector<size_t> ranks = Ranks(measured);
   for (size_t i = 0; i < tested.size(); ++i) {
-    tested[i]->adjusted_p = adjusted[i];
     tested[i]->shrunk = shrunk[i];
     tested[i]->rank = ranks[i];
   }
@@ -82,12 +83,10 @@ void Compare(RunEstimate& run) {
 
 // Controls that were not wanted.
 void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
-  size_t group = 0;
   std::erase_if(run.groups, [&](const GroupEstimate& estimate) {
-    const size_t i = group++;
     return estimate.role != GroupRole::kTested &&
-           std::ranges::none_of(recording.arms, [i](const Arm& arm) {
-             return arm.kind == ArmKind::kDose && arm.delay_ns[i] > 0;
+           std::ranges::none_of(recording.arms, [&](const Arm& arm) {
+             return arm.kind == ArmKind::kDose && arm.delay_ns[estimate.group] > 0;
            });
   });
 }
@@ -100,6 +99,7 @@ void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
   run.invalid = findings.invalid;
   if (!run.invalid.empty()) run.pairs.clear();
   run.whole = findings.whole;
+  run.unfelt_control = findings.unfelt;
   run.warnings.insert(run.warnings.end(), findings.warnings.begin(), findings.warnings.end());
 }
 
@@ -117,7 +117,8 @@ void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
                           .hits = group.hits_per_unit > 0 ? uint64_t{1} : uint64_t{0},
                           .estimate = MiddleOf(group, group.interval),
                           .equivalence = MiddleOf(group, group.equivalence),
-                          .margin = options.margin * run.whole};
+                          .margin = options.margin * run.whole,
+                          .unfelt_control = run.unfelt_control};
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
     group.verdict = judgement.verdict;
@@ -147,10 +148,13 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   }
   CountWindows(recording, run);
   run.noise = ShamNoise(recording);
-  for (size_t group = 0; group < recording.groups.size(); ++group)
+  for (size_t group = 0; group < recording.groups.size(); ++group) {
     run.groups.push_back(EstimateGroup(recording, group, options));
+    run.groups.back().group = group;
+  }
   AddSimultaneous(recording, options, run);
-  Compare(run);
+  Adjust(TestedIn(run));
+  Rank(TestedIn(run));
   run.pairs = PairEffectsOf(recording, options.level);
   run.intrusion = IntrusionOf(recording, options.level);
   if (run.intrusion && !run.intrusion->warning.empty())

@@ -32,6 +32,7 @@ struct EstimateOptions {
 struct GroupEstimate {
   std::string name;
   GroupRole role = GroupRole::kTested;
+  size_t group = 0;  // of the recording's
 
   Verdict verdict = Verdict::kInvalid;
   std::string why;
@@ -47,7 +48,8 @@ struct GroupEstimate {
   double adjusted_p = 1;                 // Benjamini-Hochberg, over the tested groups
   double simultaneous_p = 1;             // family-wise
   double shrunk = 0;                     // criticality, towards the tested groups' mean
-  size_t rank = 0;                       // of tested groups, from 1; shared where undistinguished
+  // Of tested groups with an interval, from 1; shared where undistinguished. 0: it has none.
+  size_t rank = 0;
 
   double hits_per_unit = 0;
   double top_injected_ns_per_unit = 0;  // in the arm of the greatest delay
@@ -66,6 +68,7 @@ struct GroupEstimate {
 struct RunEstimate {
   std::string invalid;                // why all of it is; empty: it is not
   double whole = 1;                   // what all of a unit comes to (controls.h)
+  std::string unfelt_control;         // likewise
   std::vector<GroupEstimate> groups;  // in their order, without controls that were never delayed
   std::vector<PairEffect> pairs;
   std::optional<Intrusion> intrusion;

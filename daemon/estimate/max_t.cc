@@ -36,13 +36,13 @@ SlopeWeights WeightsOf(const Recording& recording, const std::vector<const Windo
   return weights.weight.empty() ? SlopeWeights{} : weights;
 }
 
-// y less what the estimates explain of it.
+// y less what these slopes explain of it.
 double Unexplained(const Recording& recording, const Window& window,
-                   const std::vector<std::optional<double>>& estimates) {
+                   const std::vector<double>& slopes) {
   double y = NsPerUnit(window);
   if (recording.arms[window.arm].kind != ArmKind::kDose) return y;
-  for (size_t group = 0; group < estimates.size(); ++group)
-    y -= estimates[group].value_or(0) * InjectedNsPerUnit(window, group);
+  for (size_t group = 0; group < slopes.size(); ++group)
+    y -= slopes[group] * InjectedNsPerUnit(window, group);
   return y;
 }
 
@@ -61,14 +61,12 @@ std::vector<const Window*> Shufflable(const Recording& recording,
   return result;
 }
 
-std::vector<Block> BlocksOf(const Recording& recording,
-                            const std::vector<std::optional<double>>& estimates) {
+std::vector<Block> BlocksOf(const Recording& recording, const std::vector<double>& slopes) {
   std::vector<Block> blocks;
   for (const auto& all : UsableBlocks(recording)) {
     const std::vector<const Window*> windows = Shufflable(recording, all);
     Block block;
-    for (const Window* window : windows)
-      block.y.push_back(Unexplained(recording, *window, estimates));
+    for (const Window* window : windows) block.y.push_back(Unexplained(recording, *window, slopes));
     for (size_t group = 0; group < recording.groups.size(); ++group)
       block.groups.push_back(WeightsOf(recording, windows, group));
     blocks.push_back(std::move(block));
@@ -84,7 +82,7 @@ struct Slopes {
     sum += slope;
     squares += slope * slope;
   }
-  double mean() const { return sum / count; }
+  double mean() const { return count == 0 ? 0 : sum / count; }
   double standard_error() const {
     return std::sqrt(std::max(0.0, squares / count - mean() * mean()) / (count - 1));
   }
@@ -134,28 +132,40 @@ double ShareFrom(const std::vector<double>& sorted, double t) {
   return static_cast<double>(sorted.end() - first + 1) / static_cast<double>(sorted.size() + 1);
 }
 
+// The same in observed and in shuffled blocks: of another middle than the mean the spread would be
+// another one.
+std::vector<Slopes> Observed(const Recording& recording) {
+  const size_t groups = recording.groups.size();
+  std::vector<Slopes> slopes(groups);
+  Collect(BlocksOf(recording, std::vector<double>(groups)), slopes);
+  return slopes;
+}
+
+std::vector<double> MeansOf(const std::vector<Slopes>& slopes) {
+  std::vector<double> means;
+  for (const Slopes& group : slopes) means.push_back(group.mean());
+  return means;
+}
+
 }  // namespace
 
-std::vector<Simultaneous> SimultaneousOf(const Recording& recording,
-                                         const std::vector<std::optional<double>>& estimates,
-                                         double level, const PermutationOptions& options) {
-  std::vector<Simultaneous> result(estimates.size());
-  std::vector<Block> blocks = BlocksOf(recording, estimates);
-  std::vector<Slopes> slopes(estimates.size());
-  Collect(blocks, slopes);
-  const std::vector<double> greatest = GreatestByChance(blocks, estimates.size(), options);
+std::vector<Simultaneous> SimultaneousOf(const Recording& recording, double level,
+                                         const PermutationOptions& options) {
+  const std::vector<Slopes> slopes = Observed(recording);
+  std::vector<Simultaneous> result(slopes.size());
+  std::vector<Block> blocks = BlocksOf(recording, MeansOf(slopes));
+  const std::vector<double> greatest = GreatestByChance(blocks, slopes.size(), options);
   if (greatest.empty()) return result;
   const double rank = std::ceil(level * static_cast<double>(greatest.size() + 1));
   const double most =
       greatest[std::min(greatest.size(), std::max<size_t>(1, static_cast<size_t>(rank))) - 1];
-  for (size_t group = 0; group < estimates.size(); ++group) {
-    if (slopes[group].count < kFewestForMaxT || !estimates[group]) continue;
-    // The slopes of what is left have the spread of the slopes themselves: only their middle moved.
-    const double standard_error = slopes[group].standard_error();
-    result[group].p = ShareFrom(greatest, AbsT(*estimates[group], standard_error));
+  for (size_t group = 0; group < slopes.size(); ++group) {
+    if (slopes[group].count < kFewestForMaxT) continue;
+    const double mean = slopes[group].mean(), standard_error = slopes[group].standard_error();
+    result[group].p = ShareFrom(greatest, AbsT(mean, standard_error));
     if (!std::isfinite(most)) continue;
-    result[group].interval = Interval{.low = *estimates[group] - most * standard_error,
-                                      .high = *estimates[group] + most * standard_error};
+    result[group].interval =
+        Interval{.low = mean - most * standard_error, .high = mean + most * standard_error};
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/distributions.h"
 #include "daemon/estimate/schedule.h"
 #include "daemon/estimate/words.h"
 
@@ -39,27 +40,43 @@ Judgement Matters(const VerdictInput& input) {
                         faster ? ". Anomaly: slowing it makes the program faster" : "")};
 }
 
-// The spread shrinks with the root of the blocks. Which way it would be decided: the way the
-// estimate points. Nothing where that is more than there may be.
-std::optional<size_t> BlocksNeeded(const VerdictInput& input) {
-  const double off = std::abs(input.estimate.estimate) - input.margin;
-  const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
-  const double ratio = interval.half_width() / std::abs(off);
+// Nothing where that is more than there may be.
+std::optional<size_t> TimesTheBlocks(const VerdictInput& input, double ratio) {
   const double blocks = static_cast<double>(input.estimate.values);
-  const double needed = std::ceil(blocks * ratio * ratio);
+  const double needed = std::ceil(blocks * ratio);
   if (!(needed < static_cast<double>(kMostBlocks))) return std::nullopt;
   return static_cast<size_t>(std::max(needed, blocks + 1));
 }
 
+// The spread shrinks with the root of the blocks. Which way it would be decided: the way the
+// estimate points.
+std::optional<size_t> BlocksNeeded(const VerdictInput& input) {
+  const double off = std::abs(input.estimate.estimate) - input.margin;
+  const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
+  const double ratio = interval.half_width() / std::abs(off);
+  return TimesTheBlocks(input, ratio * ratio);
+}
+
+// As a normal test would: z grows with the root of the blocks.
+std::optional<size_t> BlocksToAdjust(const VerdictInput& input) {
+  const double z = NormalQuantile(1 - std::min(*input.adjusted_p, 1.0) / 2);
+  const double ratio = NormalQuantile(1 - kAlpha / 2) / z;
+  return TimesTheBlocks(input, ratio * ratio);
+}
+
+std::string AboutBlocks(const VerdictInput& input, size_t needed) {
+  return StrCat(": with this spread, about ", needed, " blocks would decide (there were ",
+                input.estimate.values, ")");
+}
+
 Judgement Undecided(const VerdictInput& input) {
   const std::optional<size_t> needed = BlocksNeeded(input);
-  std::string what_it_takes =
-      needed ? StrCat("with this spread, about ", *needed, " blocks would decide (there were ",
-                      input.estimate.values, ")")
-             : std::string("the estimate is so near the margin that more blocks hardly decide it");
+  const std::string what_it_takes =
+      needed ? AboutBlocks(input, *needed)
+             : ": the estimate is so near the margin that more blocks hardly decide it";
   return {.verdict = Verdict::kUndecided,
           .why = StrCat(Measured(input), ", on both sides of a margin of ", Fixed(input.margin, 2),
-                        ": ", what_it_takes, "; a greater dose takes fewer"),
+                        what_it_takes, "; a greater dose takes fewer"),
           .blocks_needed = needed};
 }
 
@@ -84,19 +101,26 @@ Judgement Judge(const VerdictInput& input) {
   const Interval& interval = *input.estimate.interval;
   if (interval.low > input.margin || interval.high < -input.margin) {
     if (input.adjusted_p.value_or(0) <= kAlpha) return Matters(input);
-    return {.verdict = Verdict::kUndecided,
-            .why = StrCat(Measured(input),
-                          ": beyond the margin, but among so many groups that may "
-                          "be chance (adjusted p ",
-                          Fixed(*input.adjusted_p, 3), ")")};
+    const std::optional<size_t> needed = BlocksToAdjust(input);
+    return {
+        .verdict = Verdict::kUndecided,
+        .why = StrCat(Measured(input),
+                      ": beyond the margin, but among so many groups that may "
+                      "be chance (adjusted p ",
+                      Fixed(*input.adjusted_p, 3), ")", needed ? AboutBlocks(input, *needed) : ""),
+        .blocks_needed = needed};
   }
   const Interval& equivalence = *input.equivalence.interval;
-  if (equivalence.IsWithin(-input.margin, input.margin))
-    return {.verdict = Verdict::kDoesNotMatter,
-            .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
-                          Words(equivalence), ": within a margin of ", Fixed(input.margin, 2),
-                          " on both sides (two one-sided tests at 5 %)")};
-  return Undecided(input);
+  if (!equivalence.IsWithin(-input.margin, input.margin)) return Undecided(input);
+  if (!input.unfelt_control.empty())
+    return {
+        .verdict = Verdict::kUndecided,
+        .why = StrCat(Measured(input), ": within the margin, but delays in ", input.unfelt_control,
+                      ", which every unit passes, cannot be told from none either")};
+  return {.verdict = Verdict::kDoesNotMatter,
+          .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
+                        Words(equivalence), ": within a margin of ", Fixed(input.margin, 2),
+                        " on both sides (two one-sided tests at 5 %)")};
 }
 
 }  // namespace sbump

@@ -24,6 +24,8 @@ struct VerdictInput {
   SignedRankEstimate equivalence;
   // Criticalities of at most this, on both sides, do not matter.
   double margin = 0.05;
+  // What each unit passes, and is not felt either: nothing is shown not to matter then.
+  std::string unfelt_control;
   // Adjusted for the other groups of the experiment; nothing where it has no others.
   std::optional<double> adjusted_p;
 };

@@ -39,6 +39,8 @@ TEST(ControlsTest, PositiveThatHoldsOthersUp) {
 TEST(ControlsTest, PositiveThatCouldBeNothingIsAWarning) {
   EXPECT_EQ(Positive({-0.2, 2}).invalid, "");
   EXPECT_EQ(Positive({-0.2, 2}).warnings.size(), 1u);
+  EXPECT_EQ(Positive({-0.2, 2}).unfelt, "step");
+  EXPECT_EQ(Positive({0.2, 2}).unfelt, "");
 }
 
 TEST(ControlsTest, NegativeMustNotBeRejected) {

@@ -150,6 +150,30 @@ TEST(EstimateTest, AControlThatWasNotWantedIsNone) {
   EXPECT_EQ(run.groups[0].verdict, Verdict::kMatters);
 }
 
+TEST(EstimateTest, GroupsKnowTheirPlaceAmongThoseRecorded) {
+  Design design = Doses(3, 12);
+  design.groups[0].role = GroupRole::kNegativeControl;
+  std::erase_if(design.arms, [](const Arm& arm) {  // it was not called, and so not delayed
+    return arm.kind == ArmKind::kDose && arm.delay_ns[0] > 0;
+  });
+  const RunEstimate run = Estimate(Record(design, Linear({0, 1, 0}), {.sd = 0.003}, 1), kQuick);
+  ASSERT_EQ(run.groups.size(), 2u) << run.invalid;
+  EXPECT_EQ(run.groups[0].group, 1u);
+  EXPECT_EQ(run.groups[1].group, 2u);
+}
+
+TEST(EstimateTest, AFewBlocksAreNoRank) {
+  Recording recording = Record(Doses(3, 12), Linear({1, 0.5, 0}), {.sd = 0.003}, 1);
+  for (Window& window : recording.windows) {
+    if (recording.arms[window.arm].delay_ns[0] > 0 && window.block >= 4) window.flaw = "lost";
+  }
+  const RunEstimate run = Estimate(recording, kQuick);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kInvalid);
+  EXPECT_EQ(run.groups[0].rank, 0u);
+  EXPECT_EQ(run.groups[1].rank, 1u);
+  EXPECT_EQ(run.groups[2].rank, 2u);
+}
+
 // Of four workers that each lose a delay: all of a unit comes to a quarter.
 TEST(EstimateTest, TheMarginIsAShareOfWhatAUnitComesTo) {
   Design design = Doses(3, 12);

@@ -60,6 +60,7 @@ void Row(const std::string& name, const std::vector<Counts>& all) {
 // Coverage, false positives and power of one group.
 void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
   Counts covers, false_positives, of_balanced, power_half, power_one;
+  double level = 0;  // ranks are whole numbers: that it really has
   Design balanced = Doses(1, blocks);
   balanced.balanced = true;
   for (int run = 0; run < runs; ++run) {
@@ -72,6 +73,7 @@ void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
     };
     const auto estimate = EstimateMiddle(SlopesOf(samples(1)).values(), 0.95);
     covers.Add(estimate.interval->Contains(1));
+    level = estimate.level;
     false_positives.Add(rejects(0));
     const Recording of_squares = Record(balanced, Linear({0}), noise, seed);
     of_balanced.Add(PermutationP(SamplesOf(of_squares, 0), {.draws = kDraws, .seed = seed}) <=
@@ -79,8 +81,10 @@ void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
     power_half.Add(rejects(0.5));
     power_one.Add(rejects(1));
   }
-  Row(noise.name + ", " + std::to_string(blocks) + " blocks",
-      {covers, false_positives, of_balanced, power_half, power_one});
+  char name[80];
+  std::snprintf(name, sizeof name, "%s, %u blocks (interval of %.1f %%)", noise.name.c_str(),
+                blocks, 100 * level);
+  Row(name, {covers, false_positives, of_balanced, power_half, power_one});
 }
 
 // Five groups, of which one matters; and five of which none does.

@@ -37,6 +37,16 @@ TEST(VerdictTest, DoesNotMatterByThe90PercentInterval) {
   EXPECT_TRUE(Says(judgement, "90 % interval [-0.03, 0.05]")) << judgement.why;
 }
 
+TEST(VerdictTest, WhereNothingIsFeltNothingIsShownNotToMatter) {
+  VerdictInput input = Input(0.01, {-0.04, 0.06}, {-0.03, 0.05});
+  input.unfelt_control = "step";
+  EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  EXPECT_TRUE(Says(Judge(input), "delays in step, which every unit passes")) << Judge(input).why;
+  input = Input(1, {0.9, 1.1}, {0.92, 1.08});
+  input.unfelt_control = "step";
+  EXPECT_EQ(Judge(input).verdict, Verdict::kMatters);
+}
+
 TEST(VerdictTest, NoEvidenceOfAnEffectIsUndecided) {
   const Judgement judgement = Judge(Input(0.01, {-0.2, 0.22}, {-0.15, 0.17}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
@@ -63,6 +73,10 @@ TEST(VerdictTest, ChanceAmongManyIsUndecided) {
   VerdictInput input = Input(0.3, {0.1, 0.5}, {0.12, 0.48});
   input.adjusted_p = 0.2;
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  // z of 1.28 must grow to 1.96.
+  EXPECT_EQ(Judge(input).blocks_needed, 29u);
+  input.adjusted_p = 1;
+  EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
   input.adjusted_p = 0.01;
   EXPECT_EQ(Judge(input).verdict, Verdict::kMatters);
 }
