@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -28,15 +29,18 @@ OutputFile OutputFile::StandardOutput() {
   return OutputFile("standard output", STDOUT_FILENO, Fd());
 }
 
-absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
+absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path, Emptied emptied) {
   if (path.empty() || path == "-") return StandardOutput();
-  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const int truncate = emptied == Emptied::kAtOnce ? O_TRUNC : 0;
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | truncate | O_CLOEXEC, 0666));
   if (!fd.valid()) return ErrnoStatus(errno, StrCat("output file ", path));
   const int number = fd.get();
-  return OutputFile(path, number, std::move(fd));
+  return OutputFile(path, number, std::move(fd), emptied);
 }
 
 bool OutputFile::Write(std::string_view text) {
+  if (std::exchange(emptied_, Emptied::kAtOnce) == Emptied::kByTheFirstWrite)
+    (void)ftruncate(fd_, 0);  // which a pipe has no need of
   if (!failed()) *failed_errno_ = WriteAll(fd_, text);
   return !failed();
 }

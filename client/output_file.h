@@ -14,8 +14,10 @@ namespace sbump {
 class OutputFile {
  public:
   static OutputFile StandardOutput();
+  enum class Emptied { kAtOnce, kByTheFirstWrite };
   // Created, or emptied where it is there. An empty path or "-" is standard output.
-  static absl::StatusOr<OutputFile> Open(const std::string& path);
+  static absl::StatusOr<OutputFile> Open(const std::string& path,
+                                         Emptied emptied = Emptied::kAtOnce);
 
   int fd() const { return fd_; }
   // Writes all of it at once, unbuffered. False, now and ever after, once a write has failed. On
@@ -26,12 +28,13 @@ class OutputFile {
   std::string Trouble() const;
 
  private:
-  OutputFile(std::string name, int fd, Fd owned)
-      : name_(std::move(name)), fd_(fd), owned_(std::move(owned)) {}
+  OutputFile(std::string name, int fd, Fd owned, Emptied emptied = Emptied::kAtOnce)
+      : name_(std::move(name)), fd_(fd), owned_(std::move(owned)), emptied_(emptied) {}
 
   std::string name_;
   int fd_;
   Fd owned_;
+  Emptied emptied_;
   std::unique_ptr<std::atomic<int>> failed_errno_ = std::make_unique<std::atomic<int>>(0);
 };
 

@@ -26,7 +26,7 @@ bool AskOnTerminal(const Stopper& stopper) {
   constexpr int kLookAgainMs = 100;
   std::cerr << "Go on? [y/N] " << std::flush;
   pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  while (poll(&input, 1, kLookAgainMs) == 0) {
+  while (poll(&input, 1, kLookAgainMs) <= 0) {  // also where a signal comes in between
     if (!stopper.is_stopped()) continue;
     std::cerr << "\n";
     return false;
@@ -175,8 +175,10 @@ absl::Status ExperimentSession::Keep(const v1::RunRequest& begin) {
     kept_->Write(begin);
     return absl::OkStatus();
   }
+  // One that does not tell runs no experiments either, and says so then.
+  const v1::GetInfoReply daemon = client_->GetInfo().value_or(v1::GetInfoReply());
   SB_ASSIGN_OR_RETURN(
-      kept_, RunFileWriter::Create(flags_.output, HeaderOfThisMachine(context_.words), begin));
+      kept_, RunFileWriter::Create(flags_.output, HeaderOf(daemon, context_.words), begin));
   return absl::OkStatus();
 }
 

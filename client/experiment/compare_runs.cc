@@ -157,7 +157,7 @@ void AddGroups(const TestedGroups& first, const TestedGroups& second, double mar
   }
 }
 
-double MarginOf(const Report& report) { return report.stages[0].made.options.margin; }
+double MarginOf(const Report& report) { return MarginOf(report.stages[0]); }
 
 std::string FiguresOf(const v1::GroupResult& result) {
   std::string text = Fixed(result.criticality(), 2);

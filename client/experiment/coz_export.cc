@@ -67,7 +67,7 @@ std::string ExperimentsOf(const ReportedStage& stage,
                           const std::string& point) {
   std::string text;
   for (size_t i = 0; i < stage.responses.size(); ++i) {
-    const std::string name = NameOf(stage.made.recording.groups[i].name);
+    const std::string name = NameOf(stage.made.estimate.groups[i].name);
     if (!stage.responses[i].doses.empty() && last.at(name) == &stage)
       text += ExperimentsOf(stage.responses[i], name, point);
   }
@@ -80,7 +80,7 @@ std::map<std::string, const ReportedStage*> LastOf(const Report& report) {
   for (const ReportedStage& stage : report.stages) {
     for (size_t i = 0; i < stage.responses.size(); ++i) {
       if (!stage.responses[i].doses.empty())
-        last[NameOf(stage.made.recording.groups[i].name)] = &stage;
+        last[NameOf(stage.made.estimate.groups[i].name)] = &stage;
     }
   }
   return last;

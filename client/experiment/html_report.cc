@@ -35,7 +35,7 @@ std::string RankedWith(const std::string& legend, const std::string& ranked) {
 std::string OneExperiment(const Report& report) {
   const ReportedStage& stage = report.stages[0];
   return Titled("h2", "Ranked by what matters",
-                RankedWith(RankedLegend(kSameRank, stage.made.options.margin), RankedHtml(stage))) +
+                RankedWith(RankedLegend(kSameRank, MarginOf(stage)), RankedHtml(stage))) +
          Titled("h2", "Group by group", GroupsSection(stage, kMostCards)) +
          Titled("h2", "Every window", WindowsSection(stage, kMostRows)) +
          Worth(WorthSection(stage) + CaveatsSection()) + Titled("h2", "Plan", PlanSection(stage));

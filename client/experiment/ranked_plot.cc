@@ -125,7 +125,7 @@ std::string RankedHtml(const ReportedStage& stage) {
   for (const size_t i : stage.ranked)
     groups.push_back({.result = &stage.made.result.results(static_cast<int>(i)),
                       .rank = stage.made.estimate.groups[i].rank});
-  return RankedHtml(groups, stage.made.options.margin);
+  return RankedHtml(groups, MarginOf(stage));
 }
 
 std::string RankedLegend(std::string_view apart, double margin) {

@@ -85,7 +85,7 @@ std::string OpenedCard(const v1::OpenedGroup& opened, const ByName& all, double 
   return Card("", card + RankedHtml(rows, margin));
 }
 
-double MarginOf(const Report& report) { return report.stages[0].made.options.margin; }
+double MarginOf(const Report& report) { return MarginOf(report.stages[0]); }
 
 }  // namespace
 

@@ -33,9 +33,8 @@ ReportedStage MakeStage(size_t number, RunStage recorded) {
   ReportedStage stage = {.number = number, .recorded = std::move(recorded)};
   stage.made = Recompute(stage.recorded);
   const RunEstimate& estimate = stage.made.estimate;
-  for (size_t i = 0; i < estimate.groups.size(); ++i)
-    stage.responses.push_back(
-        DoseResponseOf(stage.made.recording, i, estimate.groups[i].criticality));
+  for (const GroupEstimate& group : estimate.groups)
+    stage.responses.push_back(DoseResponseOf(stage.made.recording, group.group, group.criticality));
   stage.ranked = Ranked(estimate);
   return stage;
 }

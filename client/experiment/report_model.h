@@ -18,11 +18,16 @@ struct ReportedStage {
   size_t number = 1;  // in the file, from 1
   RunStage recorded;
   Recomputed made;
-  std::vector<DoseResponse> responses;  // of each group
+  std::vector<DoseResponse> responses;  // of each of the estimate's groups
   // Groups, the one that matters most first: by estimates that are drawn to their mean, so that a
   // lucky one is not the first. Controls come last.
   std::vector<size_t> ranked;
 };
+
+// What a criticality is within that does not matter.
+inline double MarginOf(const ReportedStage& stage) {
+  return stage.made.options.margin * stage.made.estimate.whole;
+}
 
 struct Report {
   v1::RunFileHeader header;

@@ -115,15 +115,23 @@ std::string ProcessesOf(const Report& report) {
   return rows;
 }
 
+// The one to give with the command; 0: it has one, or none is known that would do.
+uint64_t SeedToGive(const Report& report) {
+  for (const std::string& word : report.header.command())
+    if (word.starts_with("--seed")) return 0;
+  const RunStage& first = report.stages[0].recorded;
+  if (report.is_ranking) return first.experiment.seed();
+  return first.plan->seed();
+}
+
 std::string Reproduce(const Report& report) {
   const std::string line = ShellLine(report.header);
   std::string html = Element("h2", "", "How to do it again");
   if (line.empty()) return html + Paragraph("The command is not in the file.");
   html += Element("pre", "", Element("code", "", Escaped(line)));
-  const RunStage& first = report.stages[0].recorded;
-  if (!report.is_ranking && first.experiment.seed() == 0)
+  if (const uint64_t seed = SeedToGive(report); seed != 0)
     html +=
-        Paragraph(StrCat("With --seed ", first.plan->seed(),
+        Paragraph(StrCat("With --seed ", seed,
                          " doses come in the same order. The pilot, and so the plan, is of what "
                          "the program does then."));
   return html + Paragraph(
@@ -159,8 +167,8 @@ std::string PlanSection(const ReportedStage& stage) {
   rows += Fact("washout", StrCat(HumanNs(plan.washout_ns()), " left out after each change"));
   rows += Fact("planned to take", HumanNs(plan.duration_ns()));
   rows += Fact("budget", asked_ns == 0 ? "" : HumanNs(asked_ns));
-  rows += Fact("margin", StrCat("criticalities within ", Fixed(stage.made.options.margin, 3),
-                                " of 0 do not matter"));
+  rows += Fact("margin",
+               StrCat("criticalities within ", Fixed(MarginOf(stage), 3), " of 0 do not matter"));
   rows += Fact("expected slowdown", StrCat(Percent(plan.mean_slowdown()), " on average, ",
                                            Percent(plan.peak_slowdown()), " at most"));
   rows += Fact("seed", StrCat(plan.seed()));
@@ -178,12 +186,13 @@ std::string WindowsSection(const ReportedStage& stage, size_t most_rows) {
 
 std::string EnvironmentSection(const Report& report) {
   const v1::RunFileHeader& header = report.header;
-  std::string rows =
-      Fact("sbumpctl", StrCat(ShownName(header.version()), ", on ", ShownName(header.host())));
+  std::string rows = Fact("sbumpctl", ShownName(header.version()));
+  rows += Fact("machine", ShownName(header.host()));
   rows += Fact("kernel", ShownName(header.kernel()));
   rows += Fact("processor", header.processors() == 0
                                 ? ShownName(header.cpu())
                                 : StrCat(header.processors(), " x ", ShownName(header.cpu())));
+  rows += Fact("frequency governor", ShownName(header.governor()));
   rows += ProcessesOf(report) + EndsOf(report);
   return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report);
 }

@@ -209,17 +209,26 @@ absl::StatusOr<RunFile> ReadRunFile(const std::string& path) {
 absl::StatusOr<RunFileWriter> RunFileWriter::Create(const std::string& path,
                                                     const v1::RunFileHeader& header,
                                                     const v1::RunRequest& begin) {
-  SB_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path));
+  SB_ASSIGN_OR_RETURN(OutputFile file,
+                      OutputFile::Open(path, OutputFile::Emptied::kByTheFirstWrite));
   RunFileWriter writer(std::move(file));
-  writer.file_.Write(JsonLine(header));
-  writer.file_.Write(JsonLine(begin));
+  writer.asked_ = JsonLine(header) + JsonLine(begin);
   return writer;
 }
 
-void RunFileWriter::Write(const v1::RunReply& reply) { file_.Write(JsonLine(reply)); }
+void RunFileWriter::Write(const v1::RunReply& reply) {
+  file_.Write(std::exchange(asked_, "") + JsonLine(reply));
+}
 
-void RunFileWriter::Write(const v1::RankingLine& ranking) { file_.Write(JsonLine(ranking)); }
+void RunFileWriter::Write(const v1::RankingLine& ranking) {
+  file_.Write(std::exchange(asked_, "") + JsonLine(ranking));
+}
 
-void RunFileWriter::Write(const v1::RunRequest& begin) { file_.Write(JsonLine(begin)); }
+void RunFileWriter::Write(const v1::RunRequest& begin) {
+  if (asked_.empty())
+    file_.Write(JsonLine(begin));
+  else
+    asked_ += JsonLine(begin);
+}
 
 }  // namespace sbump

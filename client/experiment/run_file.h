@@ -65,10 +65,12 @@ absl::StatusOr<RunFile> ParseRunFile(const std::string& name, std::string_view t
 // As above; "-" is standard input. Also errors of reading.
 absl::StatusOr<RunFile> ReadRunFile(const std::string& path);
 
-// Writes line by line, so that a run that is cut off keeps what it has.
+// Writes line by line, so that a run that is cut off keeps what it has; what was asked first
+// with the first answer to it.
 class RunFileWriter {
  public:
-  // An empty file, or one that is overwritten, with the first two lines.
+  // A file that is there keeps what it holds until something is answered: a run that was refused
+  // takes no other's place.
   static absl::StatusOr<RunFileWriter> Create(const std::string& path,
                                               const v1::RunFileHeader& header,
                                               const v1::RunRequest& begin);
@@ -84,7 +86,9 @@ class RunFileWriter {
 
  private:
   explicit RunFileWriter(OutputFile file) : file_(std::move(file)) {}
+
   OutputFile file_;
+  std::string asked_;  // the first lines, until there is an answer
 };
 
 }  // namespace sbump

@@ -4,12 +4,13 @@
 #include <span>
 #include <string>
 
+#include "proto/sbump/v1/control.pb.h"
 #include "proto/sbump/v1/run_file.pb.h"
 
 namespace sbump {
 
-// Of this machine, now; `command` as it was typed. What the machine does not tell stays empty.
-v1::RunFileHeader HeaderOfThisMachine(std::span<const std::string> command);
+// Now; of the daemon's machine, as it tells it; `command` as it was typed.
+v1::RunFileHeader HeaderOf(const v1::GetInfoReply& daemon, std::span<const std::string> command);
 
 // The command as a line for a POSIX shell, words quoted where they must be. Control characters are
 // written as Printable() does, so that the line is one line, whatever the file says.

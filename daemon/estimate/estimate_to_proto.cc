@@ -72,17 +72,6 @@ void Fill(const PairEffect& pair, v1::PairResult& message) {
   message.set_why(pair.words);
 }
 
-GroupRole RoleOf(v1::GroupRole role) {
-  switch (role) {
-    case v1::POSITIVE_CONTROL:
-      return GroupRole::kPositiveControl;
-    case v1::NEGATIVE_CONTROL:
-      return GroupRole::kNegativeControl;
-    default:
-      return GroupRole::kTested;
-  }
-}
-
 ArmKind KindOf(v1::ArmKind kind) {
   switch (kind) {
     case v1::SHAM:
@@ -122,6 +111,17 @@ v1::GroupRole ToProto(GroupRole role) {
       return v1::NEGATIVE_CONTROL;
   }
   return v1::GROUP_ROLE_UNSPECIFIED;
+}
+
+GroupRole RoleOf(v1::GroupRole role) {
+  switch (role) {
+    case v1::POSITIVE_CONTROL:
+      return GroupRole::kPositiveControl;
+    case v1::NEGATIVE_CONTROL:
+      return GroupRole::kNegativeControl;
+    default:
+      return GroupRole::kTested;
+  }
 }
 
 v1::ArmKind ToProto(ArmKind kind) {
@@ -177,6 +177,7 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   if (estimate.intrusion) Fill(*estimate.intrusion, message);
   for (const PairEffect& pair : estimate.pairs) Fill(pair, *message.add_pairs());
   AddTexts(estimate.warnings, *message.mutable_warnings());
+  message.set_whole(estimate.whole);
   return message;
 }
 

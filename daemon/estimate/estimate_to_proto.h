@@ -15,6 +15,9 @@ v1::GroupRole ToProto(GroupRole role);
 v1::ArmKind ToProto(ArmKind kind);
 v1::Verdict ToProto(Verdict verdict);
 
+// Of one that is not known: tested.
+GroupRole RoleOf(v1::GroupRole role);
+
 // Without its phase.
 v1::RecordedWindow ToProto(const Window& window);
 // Without its phase. `is_partial`: it is of fewer windows than were planned.

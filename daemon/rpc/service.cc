@@ -6,12 +6,14 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/machine.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/rpc/grpc_status.h"
 #include "daemon/rpc/piece_stream.h"
 #include "daemon/rpc/to_proto.h"
 #include "daemon/rpc/to_spec.h"
+#include "daemon/rpc/wire_text.h"
 
 namespace sbump {
 namespace {
@@ -344,6 +346,12 @@ grpc::ServerUnaryReactor* ControlService::GetInfo(grpc::CallbackServerContext* c
   reply->add_supported_python(kSupportedPython);
   reply->set_trap_cost_ns(table_.environment().calibration->costs().emulated_ns);
   reply->set_state_dir(table_.environment().state_dir);
+  const Machine machine = ThisMachine();
+  reply->set_host(Utf8(machine.host));
+  reply->set_kernel(Utf8(machine.kernel));
+  reply->set_cpu(Utf8(machine.cpu));
+  reply->set_processors(machine.processors);
+  reply->set_governor(Utf8(machine.governor));
   return FinishAtOnce(context, absl::OkStatus());
 }
 

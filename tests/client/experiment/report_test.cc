@@ -226,6 +226,44 @@ TEST(HtmlReport, SeveralExperimentsAreAllThere) {
   EXPECT_THAT(HtmlReport(RealReport()), Not(HasSubstr("Confirmation")));
 }
 
+TEST(HtmlReport, TheSeedToGiveIsTheFirstOnes) {
+  RunFile ranked = RankedRun(), again = RealRun();
+  for (size_t i = 0; i < ranked.stages.size(); ++i) ranked.stages[i].experiment.set_seed(70 + i);
+  EXPECT_THAT(HtmlReport(*MakeReport(std::move(ranked))), HasSubstr("With --seed 70 "));
+  again.header.add_command("--seed=1453318178");
+  EXPECT_THAT(HtmlReport(*MakeReport(std::move(again))), Not(HasSubstr("With --seed")));
+}
+
+// Of a control that was never delayed there is nothing to draw, and what comes after it stays what
+// it is.
+TEST(ReportModel, WhatWasNotTriedMovesNothing) {
+  RunFile run = RealRun();
+  v1::ExperimentPlan& plan = *run.stages[0].plan;
+  v1::ExperimentPlan::Group idle = plan.groups(0);
+  idle.set_name("idle");
+  idle.set_role(v1::NEGATIVE_CONTROL);
+  *plan.add_groups() = idle;
+  plan.mutable_groups()->SwapElements(0, plan.groups_size() - 1);  // idle, hidden, metric, critical
+  for (v1::Arm& arm : *plan.mutable_arms()) {
+    arm.add_delay_ns(0);
+    arm.mutable_delay_ns()->SwapElements(0, arm.delay_ns_size() - 1);
+  }
+  for (v1::RecordedWindow& window : run.stages[0].windows) {
+    window.add_groups();
+    window.mutable_groups()->SwapElements(0, window.groups_size() - 1);
+  }
+  const Report moved = *MakeReport(std::move(run)), real = RealReport();
+  const ReportedStage &after = moved.stages[0], &before = real.stages[0];
+  ASSERT_EQ(after.made.estimate.groups.size(), 3u) << after.made.estimate.invalid;
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string& name = after.made.estimate.groups[i].name;
+    size_t was = 0;
+    while (before.made.estimate.groups[was].name != name) ++was;
+    EXPECT_EQ(after.responses[i].points.size(), before.responses[was].points.size());
+    EXPECT_EQ(after.responses[i].points.back().x_ns, before.responses[was].points.back().x_ns);
+  }
+}
+
 size_t CountOf(const std::string& text, const std::string& what) {
   size_t count = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;

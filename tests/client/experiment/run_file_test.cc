@@ -1,5 +1,8 @@
 #include "client/experiment/run_file.h"
 
+#include <fstream>
+#include <sstream>
+
 #include "client/experiment/run_header.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -176,8 +179,12 @@ TEST(RunFile, WhatIsWrittenIsReadAgain) {
   v1::RunReply plan;
   plan.mutable_plan()->set_seed(~uint64_t{0});
   const std::string words[] = {"sbumpctl", "sweep", "--target", "a'b *", ""};
+  v1::GetInfoReply daemon;
+  daemon.set_host("box\n");
+  daemon.set_kernel("Linux 6.1");
+  daemon.set_processors(2);
   {
-    auto writer = RunFileWriter::Create(path, HeaderOfThisMachine(words), begin);
+    auto writer = RunFileWriter::Create(path, HeaderOf(daemon, words), begin);
     ASSERT_TRUE(writer.ok()) << writer.status();
     writer->Write(plan);
     begin.mutable_begin()->set_phase(v1::CONFIRMATION);
@@ -192,9 +199,22 @@ TEST(RunFile, WhatIsWrittenIsReadAgain) {
   EXPECT_TRUE(IsConfirmation(file->stages[1]));
   EXPECT_EQ(file->header.sbump(), kRunFileVersion);
   EXPECT_GT(file->header.unix_ns(), uint64_t{1'700'000'000'000'000'000});
-  EXPECT_GT(file->header.processors(), 0u);
-  EXPECT_THAT(file->header.kernel(), HasSubstr("Linux"));
+  EXPECT_EQ(file->header.host(), "box\\n");
+  EXPECT_EQ(file->header.kernel(), "Linux 6.1");
+  EXPECT_EQ(file->header.processors(), 2u);
   EXPECT_EQ(ShellLine(file->header), "sbumpctl sweep --target 'a'\\''b *' ''");
+}
+
+TEST(RunFile, ARunThatWasRefusedTakesNoOthersPlace) {
+  const std::string path = testing::TempDir() + "/kept.sbump";
+  std::ofstream(path) << "an earlier run";
+  {
+    auto writer = RunFileWriter::Create(path, {}, {});
+    ASSERT_TRUE(writer.ok()) << writer.status();
+  }
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), "an earlier run");
 }
 
 TEST(RunFile, ThereIsNoFile) {
