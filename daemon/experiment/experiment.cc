@@ -1,25 +1,13 @@
 #include "daemon/experiment/experiment.h"
 
-#include <algorithm>
-#include <map>
 #include <optional>
-#include <utility>
 
-#include "daemon/base/str_cat.h"
-#include "daemon/estimate/words.h"
 #include "daemon/experiment/block_run.h"
 #include "daemon/experiment/pilot.h"
+#include "daemon/experiment/throughput_guard.h"
 
 namespace sbump {
 namespace {
-
-// Slow windows that end an experiment: so many in a row that are so long together, as short ones
-// are all slow where the machine stands still for a moment; or of one arm in so many blocks in a
-// row.
-constexpr int kSlowInARow = 2, kSlowOfAnArm = 3;
-constexpr uint64_t kSlowNs = 500'000'000;
-// Nobody sees what delays do to the service then.
-constexpr int kBlindInARow = 10;
 
 class Run {
  public:
@@ -40,6 +28,7 @@ class Run {
     SB_ASSIGN_OR_RETURN(const bool goes_on, listener_.OnPlan(plan_));
     if (!goes_on) return absl::CancelledError("the plan was not wanted");
     recording_ = {.groups = groups_, .arms = plan_.arms};
+    guard_.emplace(wishes_.lowest_throughput, plan_.unit_ns);
     const absl::Status status =
         RunBlocks(specimen_, plan_.arms, plan_.order,
                   {.washout_ns = plan_.washout_ns, .window_ns = plan_.window_ns},
@@ -70,30 +59,7 @@ class Run {
                           .windows_done = done,
                           .windows_in_all = in_all,
                           .remaining_ns = (in_all - done) * (plan_.window_ns + plan_.washout_ns)});
-    return CheckThroughput(window);
-  }
-
-  // A guardrail: the service comes first. One window alone may be a stall of the machine; of one
-  // that could not be measured nothing is known.
-  absl::Status CheckThroughput(const Window& window) {
-    blind_in_a_row_ = window.flaw.empty() || window.stood_still ? 0 : blind_in_a_row_ + 1;
-    if (blind_in_a_row_ >= kBlindInARow)
-      return absl::AbortedError(StrCat("guardrail: ", kBlindInARow,
-                                       " windows in a row could not be measured (", window.flaw,
-                                       "): all delays were taken away"));
-    if (blind_in_a_row_ > 0) return absl::OkStatus();
-    const double share = window.flaw.empty() ? plan_.unit_ns / NsPerUnit(window) : 0;
-    const bool is_slow = share < wishes_.lowest_throughput;
-    slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
-    slow_ns_ = is_slow ? slow_ns_ + (window.end_ns - window.begin_ns) : 0;
-    int& slow_of_arm = slow_of_arm_[window.arm];
-    slow_of_arm = is_slow ? slow_of_arm + 1 : 0;
-    if ((slow_in_a_row_ < kSlowInARow || slow_ns_ < kSlowNs) && slow_of_arm < kSlowOfAnArm)
-      return absl::OkStatus();
-    return absl::AbortedError(
-        StrCat("guardrail: throughput fell to ", Percent(share), " of the undelayed one, below ",
-               Percent(wishes_.lowest_throughput), ": all delays were taken away",
-               window.flaw.empty() ? "" : StrCat(" (", window.flaw, ")")));
+    return guard_->Check(window);
   }
 
   Specimen& specimen_;
@@ -102,10 +68,7 @@ class Run {
   ExperimentListener& listener_;
   ExperimentPlan plan_;
   Recording recording_;
-  int slow_in_a_row_ = 0;                // windows, the last ones
-  int blind_in_a_row_ = 0;               // likewise, that could not be measured
-  uint64_t slow_ns_ = 0;                 // of them
-  std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm
+  std::optional<ThroughputGuard> guard_;
 };
 
 }  // namespace

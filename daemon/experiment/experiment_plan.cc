@@ -45,6 +45,17 @@ absl::Status CheckAnyCalled(const std::vector<Group>& groups, const std::vector<
           : "no function of any group was called while the metric moved");
 }
 
+// The metric's own function is, where the metric moves.
+absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].role == GroupRole::kPositiveControl && pilot.hits_per_unit[i] == 0)
+      return absl::FailedPreconditionError(
+          StrCat("the positive control ", groups[i].name,
+                 " was not called while the metric moved: name a function that each unit passes"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
   for (size_t i = 0; i < 2; ++i) {
     if (pilot.hits_per_unit[i] == 0) {
@@ -74,7 +85,12 @@ absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, const PlanWishes& p
   else
     exact.half_width = kShareOfMargin * wishes.margin;
   absl::StatusOr<Plan> plan = MakePlan(figures, exact);
-  if (absl::IsResourceExhausted(plan.status())) plan = MakePlan(figures, planned);
+  if (!absl::IsResourceExhausted(plan.status())) return plan;
+  plan = MakePlan(figures, planned);
+  if (plan.ok() && wishes.smallest_effect > 0)
+    plan->notes.push_back(StrCat("an effect of ", Percent(wishes.smallest_effect),
+                                 " on throughput takes more time than there is: in this one of ",
+                                 Percent(plan->smallest_effect), " is found 4 times out of 5"));
   return plan;
 }
 
@@ -143,13 +159,23 @@ ExperimentPlan PlanOfPilot(const std::vector<Group>& groups, const ExperimentWis
           .settle_ns = static_cast<uint64_t>(std::max(pilot.settle_ns, 0.0))};
 }
 
+constexpr std::string_view kNotCalled = "it was not called while the metric moved";
+
 void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPlan& plan) {
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     plan.facts.push_back({.hits_per_unit = pilot.hits_per_unit[i]});
     if (pilot.hits_per_unit[i] == 0)
-      plan.facts.back().left_out = "it was not called while the metric moved";
+      plan.facts.back().left_out = std::string(kNotCalled);
     else if (std::ranges::count(taken, i) == 0)
       plan.facts.back().left_out = "controls were not wanted";
+  }
+}
+
+void WarnOfControls(ExperimentPlan& plan) {
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    if (plan.groups[i].role == GroupRole::kNegativeControl && plan.facts[i].left_out == kNotCalled)
+      plan.warnings.push_back(
+          StrCat("the negative control ", plan.groups[i].name, " controls nothing: ", kNotCalled));
   }
 }
 
@@ -184,6 +210,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                                   const Pilot& pilot, uint64_t spent_ns,
                                                   uint64_t shortest_window_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
+  SB_RETURN_IF_ERROR(CheckControlsCalled(groups, pilot));
   SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
   if (wishes.factorial) SB_RETURN_IF_ERROR(CheckBothCalled(groups, pilot));
   SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(FiguresOf(pilot, taken), wishes,
@@ -193,6 +220,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   made.variation = PredictedCv(
       pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
   AddFacts(taken, pilot, made);
+  WarnOfControls(made);
   if (std::abs(pilot.noise.drift) > kMuchDrift && pilot.noise.drift_p < kSureOfDrift) {
     made.warnings.push_back(StrCat("a unit took ", Percent(std::abs(pilot.noise.drift)),
                                    pilot.noise.drift > 0 ? " more" : " less",

@@ -6,7 +6,9 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/settle.h"
+#include "daemon/estimate/words.h"
 #include "daemon/experiment/block_run.h"
+#include "daemon/experiment/throughput_guard.h"
 #include "daemon/experiment/windows.h"
 
 namespace sbump {
@@ -19,14 +21,19 @@ constexpr uint64_t kLookNs = kSecondNs / 10;
 constexpr uint64_t kPatienceNs = 15 * kSecondNs;
 constexpr double kUnitsToSee = 5;
 
-constexpr double kUnitsOfWindow = 20;
+constexpr double kUnitsOfWindow = 20, kFewestUnitsOfWindow = 3;
 constexpr double kShortestWindowNs = 50e6;
 constexpr double kLongestWindowNs = 10e9;
 constexpr size_t kFewestWindows = 20, kMostWindows = 60;
 constexpr size_t kFewestUsable = 8;
-constexpr double kPilotNs = 5e9, kShareOfBudget = 0.1;
+constexpr double kPilotNs = 5e9;
+// Of the budget: for windows without delays, where they are short; for all of the pilot, where they
+// are long; and more than this leaves no time to measure in.
+constexpr double kShareOfBudget = 0.1, kLargeShare = 0.3, kMostOfBudget = 0.8;
 
 constexpr size_t kStepSamples = 12;
+// Where so many are to be expected, none is a stall; in a shorter sample it may be chance.
+constexpr double kUnitsToMiss = 6;
 // Of the margin, of what a step injects: what moves by less moves no verdict. A program whose units
 // are all alike is taken for one that settles late by its smallest changes.
 constexpr double kNegligibleShare = 0.4, kMostNegligible = 0.02;
@@ -92,7 +99,8 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Experi
 
 // After a switch to `arm`: when is the pace steady? Nothing where that cannot be seen.
 absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm& arm,
-                                                   uint64_t each_ns, const SettleLimits& limits) {
+                                                   uint64_t each_ns, const SettleLimits& limits,
+                                                   bool sees_stalls, ThroughputGuard& guard) {
   const size_t groups = arm.delay_ns.size();
   SB_RETURN_IF_ERROR(specimen.Switch(arm));
   const uint64_t begin_ns = specimen.NowNs();
@@ -101,7 +109,9 @@ absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm
   for (size_t i = 1; i <= kStepSamples; ++i) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(begin_ns + i * each_ns));
     SB_ASSIGN_OR_RETURN(Mark now, specimen.TakeMark());
-    SB_ASSIGN_OR_RETURN(const Window window, MeasuredBetween(specimen, last, now, groups));
+    SB_ASSIGN_OR_RETURN(Window window, MeasuredBetween(specimen, last, now, groups));
+    window.arm = static_cast<uint32_t>(i);  // only those in a row say anything
+    if (window.flaw.empty() || sees_stalls) SB_RETURN_IF_ERROR(guard.Check(window));
     if (window.flaw.empty()) {
       const uint64_t since_ns = window.begin_ns - std::min(window.begin_ns, begin_ns);
       samples.push_back({.since_ns = static_cast<double>(since_ns), .y_ns = NsPerUnit(window)});
@@ -131,8 +141,12 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
   const SettleLimits limits = {
       .noise_sd_ns = PredictedCv(pilot.noise, times_as_long) * pilot.unit_ns,
       .negligible_ns = std::min(kNegligibleShare * wishes.margin, kMostNegligible) * injected_ns};
-  SB_ASSIGN_OR_RETURN(const auto there, TimeToSettle(specimen, step, each_ns, limits));
-  SB_ASSIGN_OR_RETURN(const auto back, TimeToSettle(specimen, sham, each_ns, limits));
+  ThroughputGuard guard(wishes.lowest_throughput, pilot.unit_ns);
+  const bool sees_stalls = static_cast<double>(each_ns) >= kUnitsToMiss * pilot.unit_ns;
+  SB_ASSIGN_OR_RETURN(const auto there,
+                      TimeToSettle(specimen, step, each_ns, limits, sees_stalls, guard));
+  SB_ASSIGN_OR_RETURN(const auto back,
+                      TimeToSettle(specimen, sham, each_ns, limits, sees_stalls, guard));
   if (there && back) return std::min(*there, *back);
   return there.value_or(back.value_or(-1));
 }
@@ -145,12 +159,34 @@ std::string LastFlaw(const std::vector<Window>& windows) {
   return flaw;
 }
 
+double BudgetNs(const ExperimentWishes& wishes) {
+  return static_cast<double>(wishes.budget_ns == 0 ? kDefaultExperimentNs : wishes.budget_ns);
+}
+
 size_t WindowsOf(const ExperimentWishes& wishes, double window_ns) {
-  const double time_ns =
-      wishes.budget_ns == 0
-          ? kPilotNs
-          : std::min(kPilotNs, kShareOfBudget * static_cast<double>(wishes.budget_ns));
+  const double time_ns = std::min(kPilotNs, kShareOfBudget * BudgetNs(wishes));
   return std::clamp(static_cast<size_t>(time_ns / window_ns), kFewestWindows, kMostWindows);
+}
+
+// Of the fewest windows, and the steps there and back.
+double LeastPilotNs(double window_ns, double shortest_ns) {
+  return kFewestWindows * window_ns + 2 * kStepSamples * std::max(window_ns / 2, shortest_ns);
+}
+
+// Where units are long, fewer of them.
+absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double unit_ns,
+                                double shortest_ns) {
+  const double least_ns = std::max(shortest_ns, kFewestUnitsOfWindow * unit_ns);
+  const double fits_ns = kLargeShare * BudgetNs(wishes) / (kFewestWindows + kStepSamples);
+  const double most_ns = std::max(shortest_ns, std::min(kLongestWindowNs, fits_ns));
+  const double window_ns =
+      std::max(least_ns, std::min(std::max(kUnitsOfWindow * unit_ns, shortest_ns), most_ns));
+  const double takes_ns = LeastPilotNs(window_ns, shortest_ns);
+  if (takes_ns <= kMostOfBudget * BudgetNs(wishes)) return window_ns;
+  return absl::ResourceExhaustedError(StrCat(
+      "a unit of work takes ", DurationWords(unit_ns), ": to see how much that varies takes ",
+      DurationWords(takes_ns), " of the ", DurationWords(BudgetNs(wishes)),
+      " that there are; give it ten times as long, or a metric that moves more often"));
 }
 
 }  // namespace
@@ -162,8 +198,7 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   SB_ASSIGN_OR_RETURN(const double unit_ns, AwaitWork(specimen, groups.size()));
   const double shortest_ns =
       std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
-  const double window_ns =
-      std::clamp(kUnitsOfWindow * unit_ns, shortest_ns, std::max(shortest_ns, kLongestWindowNs));
+  SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, unit_ns, shortest_ns));
   pilot.window_ns = static_cast<uint64_t>(window_ns);
   const size_t count = WindowsOf(wishes, window_ns);
   std::vector<Window> windows;

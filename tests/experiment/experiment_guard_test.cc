@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include "daemon/experiment/experiment.h"
+#include "tests/experiment/told.h"
+
+namespace sbump {
+namespace {
+
+TEST(ExperimentGuardTest, TheServiceComesFirst) {
+  // All stands still while it is delayed.
+  FakeSpecimen service(kUnitNs,
+                       {FakeGroup{.cost = [](double injected_ns) { return 100 * injected_ns; }}});
+  service.noise = 0.05;
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"lock"}}, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(status.message().find("guardrail: throughput fell to "), 0) << status;
+  EXPECT_EQ(service.switches().back().delay_ns, std::vector<uint64_t>{0});
+}
+
+// Before anybody is asked.
+TEST(ExperimentGuardTest, ThePilotsStepIsGuardedToo) {
+  constexpr double kLongNs = 20e6;
+  FakeSpecimen service(kLongNs,
+                       {FakeGroup{.cost = [](double injected_ns) { return 1'000 * injected_ns; }}});
+  service.noise = 0.05;
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"lock"}}, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(status.message().find("guardrail: throughput fell to "), 0) << status;
+  EXPECT_FALSE(told.plan.has_value());
+}
+
+// Between its windows there are others: a slow one alone is never followed by another.
+TEST(ExperimentGuardTest, AnArmThatIsSlowAgainAndAgainEndsIt) {
+  FakeSpecimen service(
+      kUnitNs,
+      {FakeGroup{.cost = [](double injected_ns) { return injected_ns > 90'000 ? 9 * kUnitNs : 0; }},
+       FakeGroup{}, FakeGroup{}, FakeGroup{}});
+  service.noise = 0.05;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.window_ns = 100'000'000;
+  wishes.washout_ns = 10'000'000;
+  wishes.blocks = 40;
+  const absl::Status status = RunExperiment(service, {{"lock"}, {"a"}, {"b"}, {"c"}}, wishes, told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_LE(told.windows.back().block, 3u);
+}
+
+// What nobody could measure says nothing of how fast it was; what was too slow to be measured does.
+TEST(ExperimentGuardTest, WindowsThatCannotBeMeasuredEndItOnlyWhereTheyAreSlow) {
+  for (const bool stood_still : {false, true}) {
+    FakeSpecimen service = Service(0.05);
+    service.on_work = [&](const Arm& arm, Window& window) {
+      if (arm.delay_ns[0] < 40'000) return;
+      window.flaw = "above the largest bucket";
+      window.stood_still = stood_still;
+    };
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.controls = false;
+    const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+    EXPECT_EQ(absl::IsAborted(status), stood_still) << status;
+    if (stood_still)
+      EXPECT_NE(status.message().find("above the largest bucket"), std::string::npos) << status;
+  }
+}
+
+TEST(ExperimentGuardTest, NobodyIsSlowedBlindly) {
+  FakeSpecimen service = Service(0.05);
+  Told told;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (told.main_windows >= 5) window.flaw = "too few samples";
+  };
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_NE(status.message().find("too few samples"), std::string::npos) << status;
+  EXPECT_EQ(told.main_windows, 15u);
+  EXPECT_EQ(service.switches().back().delay_ns, (std::vector<uint64_t>{0, 0, 0}));
+}
+
+// The machine stood still: all windows of a moment are slow, whichever their arms.
+TEST(ExperimentGuardTest, AMomentOfSlowWindowsEndsNothing) {
+  FakeSpecimen service = Service(0.05);
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.window_ns = 50'000'000;
+  wishes.washout_ns = 5'000'000;
+  wishes.blocks = 20;
+  told.on_window = [&] { service.slowness = told.main_windows % 50 > 45 ? 5 : 1; };
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+}  // namespace
+}  // namespace sbump
