@@ -2,12 +2,49 @@
 
 #include <unistd.h>
 
+#include <random>
+
+#include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 #include "client/commands/metric_stream.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
+namespace {
+
+absl::Status AddControl(std::string_view flag, const std::vector<std::string>& patterns,
+                        v1::GroupRole role, v1::Experiment* experiment) {
+  if (patterns.empty()) return absl::OkStatus();
+  SelectionFlags selection;
+  selection.targets = patterns;
+  absl::StatusOr<v1::TargetSelection> built = BuildSelection(selection);
+  if (!built.ok()) return Annotate(built.status(), flag);
+  v1::TargetGroup& group = *experiment->add_groups();
+  group.set_name(absl::StrJoin(patterns, ", "));
+  group.set_role(role);
+  *group.mutable_selection() = *std::move(built);
+  return absl::OkStatus();
+}
+
+// In the message that is the default.
+template <typename Value>
+absl::Status CheckNotZero(std::string_view flag, const std::optional<Value>& value) {
+  if (value.value_or(1) != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(flag, " 0: it must be above 0"));
+}
+
+absl::Status CheckNoneIsZero(const ExperimentFlags& flags) {
+  absl::Status status = CheckNotZero("--budget", flags.budget_ns);
+  status.Update(CheckNotZero("--max-delay", flags.max_delay_ns));
+  status.Update(CheckNotZero("--mde", flags.smallest_effect));
+  status.Update(CheckNotZero("--margin", flags.margin));
+  status.Update(CheckNotZero("--top-share", flags.top_share));
+  status.Update(CheckNotZero("--lowest-throughput", flags.lowest_throughput));
+  return status;
+}
+
+}  // namespace
 
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget) {
   app->add_option("--metric", flags->metric,
@@ -42,21 +79,39 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string
       ->type_name("N");
   app->add_flag("--no-controls", flags->no_controls,
                 "do not also delay the metric's own function, of which the answer is known");
+  AddRepeated(app, "--positive-control", &flags->positives,
+              "functions that each unit passes, of a metric that this command reads: where their "
+              "delays are not felt, the whole experiment is INVALID; repeatable")
+      ->type_name("PATTERN");
+  AddRepeated(app, "--negative-control", &flags->negatives,
+              "functions that cannot matter, as nobody waits for them: where they seem to, the "
+              "whole experiment is INVALID; repeatable")
+      ->type_name("PATTERN");
   app->add_flag("-y,--yes", flags->yes, "do not ask whether the plan is wanted");
   AddFormat(app, &flags->json);
   app->add_option("-o,--output", flags->output, "keep all of it in this file (.sbump)")
       ->type_name("FILE");
 }
 
+absl::Status AddControls(const ExperimentFlags& flags, v1::Experiment* experiment) {
+  SB_RETURN_IF_ERROR(
+      AddControl("--positive-control", flags.positives, v1::POSITIVE_CONTROL, experiment));
+  return AddControl("--negative-control", flags.negatives, v1::NEGATIVE_CONTROL, experiment);
+}
+
 absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment) {
+  SB_RETURN_IF_ERROR(CheckNoneIsZero(flags));
+  if (flags.no_controls && !flags.positives.empty())
+    return absl::InvalidArgumentError("--no-controls and --positive-control exclude each other");
   SB_RETURN_IF_ERROR(TakeMetric(flags.metric, experiment->mutable_metric()));
   experiment->set_budget_ns(flags.budget_ns.value_or(0));
-  experiment->set_smallest_effect(flags.smallest_effect / 100);
-  experiment->set_margin(flags.margin);
-  experiment->set_top_share(flags.top_share / 100);
-  experiment->set_lowest_throughput(flags.lowest_throughput / 100);
+  experiment->set_smallest_effect(flags.smallest_effect.value_or(0) / 100);
+  experiment->set_margin(flags.margin.value_or(0));
+  experiment->set_top_share(flags.top_share.value_or(0) / 100);
+  experiment->set_lowest_throughput(flags.lowest_throughput.value_or(0) / 100);
   experiment->set_max_delay_ns(flags.max_delay_ns.value_or(0));
-  experiment->set_seed(flags.seed);
+  // Drawn here: of several experiments each has its own from the first one's.
+  experiment->set_seed(flags.seed == 0 ? std::random_device{}() + 1ull : flags.seed);
   experiment->set_no_controls(flags.no_controls);
   experiment->set_asks_first(!flags.yes);
   if (!flags.yes && !IsTerminal(STDIN_FILENO)) {

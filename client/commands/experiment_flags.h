@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -14,13 +15,14 @@ namespace sbump {
 struct ExperimentFlags {
   std::string metric;
   std::optional<uint64_t> budget_ns;
-  double smallest_effect = 0;  // percent
-  double margin = 0;
-  double top_share = 0;          // percent
-  double lowest_throughput = 0;  // percent
+  std::optional<double> smallest_effect;  // percent
+  std::optional<double> margin;
+  std::optional<double> top_share;          // percent
+  std::optional<double> lowest_throughput;  // percent
   std::optional<uint64_t> max_delay_ns;
   uint64_t seed = 0;
   bool no_controls = false;
+  std::vector<std::string> positives, negatives;  // patterns of controls
   bool yes = false;
   bool json = false;
   std::string output;  // a .sbump file
@@ -28,6 +30,10 @@ struct ExperimentFlags {
 
 // `default_budget`: what is said to be the default of --budget.
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget);
+
+// Adds the groups of --positive-control and --negative-control, named by their patterns.
+// kInvalidArgument, naming the flag.
+absl::Status AddControls(const ExperimentFlags& flags, v1::Experiment* experiment);
 
 // kInvalidArgument, naming the flag.
 absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment);

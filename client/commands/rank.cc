@@ -40,6 +40,8 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   if (const absl::Status status = TakeExperimentFlags(flags.experiment, &base); !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
+  if (const absl::Status status = AddControls(flags.experiment, &base); !status.ok())
+    return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   base.set_budget_is_bound(true);  // what is left is for the next experiment
   TakeProcesses(flags.processes, base.mutable_attach());
   base.mutable_attach()->set_client_name(ClientName());

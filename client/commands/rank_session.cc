@@ -1,5 +1,6 @@
 #include "client/commands/rank_session.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/estimate_to_proto.h"
 
 namespace sbump {
 namespace {
@@ -47,15 +49,19 @@ void TakeAwayDelay(Target& target) {
 
 // All that there is, where nothing is chosen.
 absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
-                                                      const v1::WorkMetric& metric) {
+                                                      const v1::Experiment& base) {
   SelectionFlags selection = flags.selection;
   if (!selection.HasTargets() && flags.by_module()) selection.modules = {"*"};
   if (!selection.HasTargets()) selection.targets = {"*:*"};
   SB_ASSIGN_OR_RETURN(v1::TargetSelection look, BuildSelection(selection));
   for (v1::TargetPattern& pattern : *look.mutable_patterns()) TakeAwayDelay(pattern);
   for (v1::ModuleTarget& module : *look.mutable_modules()) TakeAwayDelay(module);
-  // Of the metric's own function the answer is known.
-  if (metric.has_calls()) look.add_exclude(metric.calls().pattern());
+  // Of these the answer is known.
+  if (base.metric().has_calls()) look.add_exclude(base.metric().calls().pattern());
+  for (const v1::TargetGroup& control : base.groups()) {
+    for (const v1::TargetPattern& pattern : control.selection().patterns())
+      look.add_exclude(pattern.pattern());
+  }
   return look;
 }
 
@@ -110,7 +116,7 @@ class Ranker {
  private:
   ExitCode LookAround() {
     v1::AttachRequest request = base_.attach();
-    const absl::StatusOr<v1::TargetSelection> selection = SelectionToLookAt(flags_, base_.metric());
+    const absl::StatusOr<v1::TargetSelection> selection = SelectionToLookAt(flags_, base_);
     if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));
     *request.mutable_selection() = *selection;
     frame_ = Frame(flags_, *selection);
@@ -154,9 +160,10 @@ class Ranker {
     if (end.result) drill.Take(*end.result);
   }
 
-  // Of the daemon's limits that is the only one that a pilot comes before.
-  static bool IsTooLong(const ExperimentEnd& end) {
-    return end.outcome.code == ExitCode::kLimit && end.has_pilot && !end.plan;
+  // Of the daemon's limits that is the only one that a pilot comes before, or that an experiment
+  // comes to after another one.
+  bool IsTooLong(const ExperimentEnd& end) const {
+    return end.outcome.code == ExitCode::kLimit && !end.plan && (end.has_pilot || !made_.empty());
   }
 
   // Parts that are not called while there is work: the others may be.
@@ -173,6 +180,7 @@ class Ranker {
 
   v1::Experiment NextExperiment(const DrillDown& drill) const {
     v1::Experiment experiment = base_;
+    experiment.clear_groups();
     experiment.set_asks_first(base_.asks_first() && made_.empty());
     experiment.set_budget_ns(budget_.OfStageNs(MonotonicNs(), drill.StagesToCome()));
     experiment.set_doses(kDoses);
@@ -180,6 +188,7 @@ class Ranker {
     for (const DrillDown::Candidate& candidate : drill.Next())
       *experiment.add_groups() =
           GroupOf(candidate.group, candidate.part_of, flags_.by_module(), frame_);
+    experiment.mutable_groups()->MergeFrom(base_.groups());
     Say(StrCat("testing ", WhatIsTested(experiment)));
     return experiment;
   }
@@ -189,8 +198,10 @@ class Ranker {
     std::set<std::string> parents;
     for (const v1::TargetGroup& group : experiment.groups())
       if (!group.part_of().empty()) parents.insert(Printable(group.part_of()));
-    std::string words =
-        StrCat(experiment.groups_size(), experiment.groups_size() == 1 ? " group" : " groups");
+    const auto tested = std::ranges::count_if(experiment.groups(), [](const auto& group) {
+      return RoleOf(group.role()) == GroupRole::kTested;
+    });
+    std::string words = StrCat(tested, tested == 1 ? " group" : " groups");
     for (const std::string& parent : parents)
       words += StrCat(parent == *parents.begin() ? ": parts of " : ", ", parent);
     return words;
@@ -252,7 +263,7 @@ class Ranker {
 
   const CommandContext& context_;
   const RankFlags& flags_;
-  const v1::Experiment base_;  // without groups
+  const v1::Experiment base_;  // its groups are controls
   ExperimentSession& session_;
   RankBudget budget_;
   v1::TargetSelection frame_;

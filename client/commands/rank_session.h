@@ -26,7 +26,7 @@ struct RankFlags {
   bool by_module() const { return by == "module"; }
 };
 
-// `base`: what all experiments have in common, without groups. `session` is connected.
+// `base`: what all experiments have in common; its groups are controls. `session` is connected.
 ExitCode Rank(const CommandContext& context, const RankFlags& flags, const v1::Experiment& base,
               ExperimentSession& session);
 

@@ -16,7 +16,6 @@ struct SweepFlags {
   SelectionFlags selection;
   std::vector<std::string> groups;  // NAME=PATTERN
   ExperimentFlags experiment;
-  std::vector<std::string> negatives;
   bool factorial = false;
   std::string factorial_groups;  // "A,B"; empty: there are two
   bool confirm = false;
@@ -51,19 +50,6 @@ absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
   v1::TargetGroup& group = *experiment.add_groups();
   group.set_name(name);
   *group.mutable_selection() = *std::move(selection);
-  return absl::OkStatus();
-}
-
-absl::Status AddNegativeControl(const SweepFlags& flags, v1::Experiment& experiment) {
-  if (flags.negatives.empty()) return absl::OkStatus();
-  SelectionFlags selection;
-  selection.targets = flags.negatives;
-  absl::StatusOr<v1::TargetSelection> built = BuildSelection(selection);
-  if (!built.ok()) return Annotate(built.status(), "--negative-control");
-  v1::TargetGroup& group = *experiment.add_groups();
-  group.set_name("the negative control");
-  group.set_role(v1::NEGATIVE_CONTROL);
-  *group.mutable_selection() = *std::move(built);
   return absl::OkStatus();
 }
 
@@ -110,7 +96,7 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   }
   for (const std::string& text : flags.groups) SB_RETURN_IF_ERROR(AddGroup(text, experiment));
   SB_RETURN_IF_ERROR(TakeFactorial(flags, experiment));
-  return AddNegativeControl(flags, experiment);
+  return AddControls(flags.experiment, &experiment);
 }
 
 // The best finding once more. JSON ends with the list of both.
@@ -135,8 +121,8 @@ ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
     Tell(context, true, ranking, &file);
   else if (end.result)
     Tell(context, false, *end.result, &file);
-  return end.outcome.code == ExitCode::kOk ? ExitCode::kOk
-                                           : Fail(end.outcome.code, end.outcome.message);
+  if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
+  return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
 }
 
 ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
@@ -194,10 +180,6 @@ void AddSweep(CLI::App* root, CommandContext* context) {
                       "where there are more")
           ->type_name("A,B")
           ->expected(0, 1);
-  AddRepeated(app, "--negative-control", &flags->negatives,
-              "functions that cannot matter, as nobody waits for them: where they seem to, the "
-              "whole experiment is INVALID; repeatable")
-      ->type_name("PATTERN");
   app->add_flag(
       "--confirm", flags->confirm,
       "test the group that matters most once more, alone and with a fresh seed: of several "

@@ -8,6 +8,7 @@
 #include "client/human_units.h"
 #include "client/printable.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/estimate_to_proto.h"
 
 namespace sbump {
 namespace {
@@ -62,7 +63,8 @@ void AddWarnings(const google::protobuf::RepeatedPtrField<std::string>& warnings
 }
 
 void AddResult(const v1::GroupResult& result, TextTable& table) {
-  table.AddRow({{Printable(result.name())},
+  const bool is_control = RoleOf(result.role()) != GroupRole::kTested;
+  table.AddRow({{StrCat(is_control ? "control: " : "", Printable(result.name()))},
                 VerdictCell(result.verdict()),
                 {Fixed(result.criticality(), 2)},
                 {IntervalText(result)},

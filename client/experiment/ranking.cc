@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/estimate_to_proto.h"
 #include "daemon/estimate/interval.h"
 #include "daemon/estimate/multiplicity.h"
 #include "daemon/estimate/words.h"
@@ -253,6 +254,8 @@ std::optional<v1::Experiment> ConfirmationOf(const std::vector<MadeExperiment>& 
       v1::Experiment asked = *made->asked;
       asked.clear_groups();
       *asked.add_groups() = group;
+      for (const v1::TargetGroup& control : made->asked->groups())
+        if (RoleOf(control.role()) != GroupRole::kTested) *asked.add_groups() = control;
       asked.clear_asks_first();
       asked.clear_doses();
       asked.clear_factorial();

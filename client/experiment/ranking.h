@@ -19,8 +19,9 @@ struct MadeExperiment {
 // a later experiment names are opened. `complete`: nothing more was to be tested.
 v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool complete);
 
-// What is to be asked to test the first of that list once more: alone, and with a fresh seed;
-// nothing where it does not matter. The budget is that of the experiment that it is of.
+// What is to be asked to test the first of that list once more: alone (but for
+// controls), and with a fresh seed; nothing where it does not matter. The budget is that of the
+// experiment that it is of.
 std::optional<v1::Experiment> ConfirmationOf(const std::vector<MadeExperiment>& experiments);
 
 }  // namespace sbump

@@ -14,7 +14,8 @@ namespace sbump {
 
 enum class GroupRole {
   kTested,
-  // The metric's own function: its criticality is 1, or the experiment is no good.
+  // The metric's own function, or what each unit is said to pass: its criticality is 1, or the
+  // experiment is no good.
   kPositiveControl,
   // One that cannot matter: its criticality is 0, or the experiment is no good.
   kNegativeControl,

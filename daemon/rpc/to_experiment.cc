@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/estimate_to_proto.h"
 #include "daemon/rpc/to_spec.h"
 #include "daemon/rpc/wire_text.h"
 
@@ -43,7 +44,8 @@ struct Combined {
   }
 };
 
-// The first pattern that takes a function owns it: the metric's own come before all groups.
+// The first pattern that takes a function owns it: the metric's own come before all groups, and
+// controls before those that are tested.
 void AddMetric(const v1::WorkMetric& metric, uint32_t group, Combined& combined) {
   if (metric.has_calls()) {
     combined.selection.add_patterns()->set_pattern(metric.calls().pattern());
@@ -97,16 +99,44 @@ absl::Status AddGroup(const v1::TargetSelection& from, uint32_t group, Combined&
   return absl::OkStatus();
 }
 
-absl::StatusOr<GroupRole> RoleOf(const v1::TargetGroup& group) {
-  switch (group.role()) {
-    case v1::GROUP_ROLE_UNSPECIFIED:
-    case v1::TESTED:
-      return GroupRole::kTested;
-    case v1::NEGATIVE_CONTROL:
-      return GroupRole::kNegativeControl;
-    default:
-      return absl::InvalidArgumentError("its role must be TESTED or NEGATIVE_CONTROL");
+absl::Status CheckRole(v1::GroupRole role, const v1::WorkMetric& metric) {
+  if (!v1::GroupRole_IsValid(role))
+    return absl::InvalidArgumentError(
+        "its role must be TESTED, POSITIVE_CONTROL or NEGATIVE_CONTROL");
+  if (role == v1::POSITIVE_CONTROL && !metric.has_sampled())
+    return absl::InvalidArgumentError(
+        "the metric's own function is the positive control already: one of your own is for "
+        "metrics that the client samples");
+  return absl::OkStatus();
+}
+
+std::string Where(const std::string& name) { return StrCat("group \"", name, "\""); }
+
+absl::Status NameGroups(const v1::Experiment& request, std::vector<Group>& groups) {
+  std::set<std::string> names;
+  for (const v1::TargetGroup& group : request.groups()) {
+    const std::string name = Utf8(group.name().substr(0, kLongestName));
+    if (name.empty()) return absl::InvalidArgumentError("a group has no name");
+    if (!names.insert(name).second)
+      return absl::InvalidArgumentError(StrCat(Where(name), ": two groups have this name"));
+    const absl::Status role = CheckRole(group.role(), request.metric());
+    if (!role.ok()) return Annotate(role, Where(name));
+    groups.push_back({.name = name, .role = RoleOf(group.role())});
   }
+  if (std::ranges::count(groups, GroupRole::kTested, &Group::role) == 0)
+    return absl::InvalidArgumentError("groups: none of them is to be tested");
+  return absl::OkStatus();
+}
+
+absl::Status AddGroupsOf(GroupRole role, const v1::Experiment& request,
+                         const std::vector<Group>& groups, Combined& combined) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].role != role) continue;
+    const v1::TargetSelection& selection = request.groups(static_cast<int>(i)).selection();
+    const absl::Status added = AddGroup(selection, static_cast<uint32_t>(i), combined);
+    if (!added.ok()) return Annotate(added, Where(groups[i].name));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Group>& groups) {
@@ -114,25 +144,12 @@ absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Grou
     return absl::InvalidArgumentError(
         StrCat("groups: ", request.groups_size(), "; it must be from 1 to ", kMostGroups));
   }
+  SB_RETURN_IF_ERROR(NameGroups(request, groups));
   Combined combined;
-  std::set<std::string> names;
-  const auto metric_group = static_cast<uint32_t>(request.groups_size());
-  AddMetric(request.metric(), metric_group, combined);
-  for (const v1::TargetGroup& group : request.groups()) {
-    const std::string name = Utf8(group.name().substr(0, kLongestName));
-    const std::string where = StrCat("group \"", name, "\"");
-    if (name.empty()) return absl::InvalidArgumentError("a group has no name");
-    if (!names.insert(name).second)
-      return absl::InvalidArgumentError(StrCat(where, ": two groups have this name"));
-    const absl::Status added =
-        AddGroup(group.selection(), static_cast<uint32_t>(groups.size()), combined);
-    if (!added.ok()) return Annotate(added, where);
-    const absl::StatusOr<GroupRole> role = RoleOf(group);
-    if (!role.ok()) return Annotate(role.status(), where);
-    groups.push_back({.name = name, .role = *role});
-  }
-  if (std::ranges::count(groups, GroupRole::kTested, &Group::role) == 0)
-    return absl::InvalidArgumentError("groups: none of them is to be tested");
+  AddMetric(request.metric(), static_cast<uint32_t>(groups.size()), combined);
+  SB_RETURN_IF_ERROR(AddGroupsOf(GroupRole::kPositiveControl, request, groups, combined));
+  SB_RETURN_IF_ERROR(AddGroupsOf(GroupRole::kNegativeControl, request, groups, combined));
+  SB_RETURN_IF_ERROR(AddGroupsOf(GroupRole::kTested, request, groups, combined));
   if (!request.metric().has_sampled())
     groups.push_back({.name = "the metric's own function", .role = GroupRole::kPositiveControl});
   return combined;
@@ -195,6 +212,13 @@ absl::Status TakeMetric(const v1::WorkMetric& metric, const Combined& combined,
       "no metric: give what a unit of work is, as calls, native or sampled");
 }
 
+bool BeginsWithTwoToTest(const v1::Experiment& request) {
+  const auto is_tested = [](const v1::TargetGroup& group) {
+    return RoleOf(group.role()) == GroupRole::kTested;
+  };
+  return request.groups_size() >= 2 && is_tested(request.groups(0)) && is_tested(request.groups(1));
+}
+
 absl::StatusOr<ExperimentPhase> PhaseOf(const v1::Experiment& request) {
   switch (request.phase()) {
     case v1::EXPERIMENT_PHASE_UNSPECIFIED:
@@ -238,8 +262,8 @@ absl::Status TakeWishes(const v1::Experiment& request, DelayMode mode, Experimen
   wishes.washout_ns = request.washout_ns();
   wishes.blocks = request.blocks();
   wishes.doses = request.doses();
-  if (wishes.factorial && request.groups_size() < 2)
-    return absl::InvalidArgumentError("factorial: it takes two groups");
+  if (wishes.factorial && !BeginsWithTwoToTest(request))
+    return absl::InvalidArgumentError("factorial: it takes two groups that are tested, the first");
   return absl::OkStatus();
 }
 

@@ -219,6 +219,34 @@ TEST(ExperimentFlags, PercentagesMayHaveTheirSign) {
   EXPECT_DOUBLE_EQ(asked.lowest_throughput(), 0.5);
 }
 
+// On the wire it would be the default.
+TEST(ExperimentFlags, ZeroIsNoValue) {
+  FakeControl daemon = OneExperiment({});
+  for (const std::string flag :
+       {"--budget", "--max-delay", "--mde", "--margin", "--top-share", "--lowest-throughput"}) {
+    std::vector<std::string> words = SweepWithoutAsking(daemon);
+    words.insert(words.end(), {flag, flag == "--budget" || flag == "--max-delay" ? "0s" : "0"});
+    const ChildResult result = Child(words, {}).Wait();
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(flag + " 0: it must be above 0"));
+  }
+  EXPECT_TRUE(daemon.requests().experiments.empty());
+}
+
+TEST(ExperimentFlags, ControlsAreNamedByTheirPatterns) {
+  FakeControl daemon = OneExperiment(Whole("targets", v1::MATTERS));
+  std::vector<std::string> words = SweepWithoutAsking(daemon);
+  words.insert(words.end(), {"--positive-control", "*:gate", "--negative-control", "*:a",
+                             "--negative-control", "*:b"});
+  EXPECT_EQ(Child(words, {}).Wait().exit_code, 0);
+  const v1::Experiment asked = daemon.requests().experiments.at(0);
+  ASSERT_EQ(asked.groups_size(), 3);
+  EXPECT_EQ(asked.groups(1).name(), "*:gate");
+  EXPECT_EQ(asked.groups(1).role(), v1::POSITIVE_CONTROL);
+  EXPECT_EQ(asked.groups(2).name(), "*:a, *:b");
+  EXPECT_EQ(asked.groups(2).role(), v1::NEGATIVE_CONTROL);
+}
+
 std::vector<std::string> WithGroups(const FakeControl& daemon, std::vector<std::string> more) {
   std::vector<std::string> words = {
       SbumpctlPath(), "--endpoint", daemon.endpoint(), "sweep",    "--pid",    "4242",

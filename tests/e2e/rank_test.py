@@ -69,6 +69,17 @@ class RankTest(Case):
         self.assertIn("Confirmation", file.with_suffix(".html").read_text())
         self.assert_unharmed(target)
 
+    def test_a_negative_control(self):
+        """Which is not ranked itself, and is in none of the groups."""
+        target = self.start_service()
+        answer = self.rank(target, "--target", "*/part_0[34].py:*", "--negative-control", "*/part_03.py:*", "--depth", "module",
+                           "--budget", "25s", "--no-confirmation")
+        self.assertEqual(answer.code, INVALID, answer)
+        ranking = json.loads(answer.out.splitlines()[-1])
+        self.assertIn("the negative control", ranking["invalid"])
+        self.assertEqual({result["name"] for result in ranking["results"]}, {"shop.part_04"}, answer)
+        self.assert_unharmed(target)
+
     def test_a_metric_that_is_sampled(self):
         log = pathlib.Path(self.scratch) / "log"
         log.touch()

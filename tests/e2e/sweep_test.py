@@ -128,9 +128,9 @@ class SweepTest(Case):
         self.eventually(lambda: not again.journals(), 10, "the end of the journal")
         self.assert_unharmed(target)
 
-    def assert_tells_them_apart(self, target, metric):
+    def assert_tells_them_apart(self, target, metric, *more):
         answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                            "--budget", "75s", "--top-share", "40", "--margin", "0.3", metric=metric, seconds=150)
+                            "--budget", "75s", "--top-share", "40", "--margin", "0.3", *more, metric=metric, seconds=150)
         results = self.results_of(answer)
         self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
         self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
@@ -184,7 +184,19 @@ class SweepTest(Case):
         log = pathlib.Path(self.scratch) / "log"
         log.touch()
         with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
-            self.assert_tells_them_apart(self.start_service(log=log), "prom:%s#units_total" % url)
+            self.assert_tells_them_apart(self.start_service(log=log), "prom:%s#units_total" % url,
+                                         "--positive-control", "*/service.py:step")
+
+    def test_a_positive_control_that_is_not_felt(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_service(log=log)
+        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--positive-control", "*/service.py:hidden",
+                                "--budget", "40s", "--top-share", "40", metric="prom:%s#units_total" % url)
+        self.assertEqual(answer.code, 16, answer)
+        self.assertIn("the positive control failed: delays in */service.py:hidden", json.loads(answer.out.splitlines()[-1])["invalid"])
+        self.assert_unharmed(target)
 
     def test_latency_of_what_comes_when_it_comes(self):
         """How many requests there are nothing in it can change; how long they take only what is before the reply."""
@@ -208,6 +220,29 @@ class SweepTest(Case):
         target.ask("finish")
         self.assert_ends_well(target)
 
+    def test_a_worker_that_comes_and_goes(self):
+        """While the client samples the metric."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_service(log=log)
+        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
+            target.ask("beget", 8, 4)
+            answer = self.sweep(target, "--children", "--target", "*/service.py:critical", "--budget", "40s", "--top-share", "40",
+                                "--margin", "0.3", metric="prom:%s#units_total" % url)
+        result = self.results_of(answer)["targets"]
+        self.assertEqual(result["verdict"], "MATTERS", answer)
+        windows = [line["window"] for line in map(json.loads, answer.out.splitlines()) if "window" in line]
+        self.assertTrue(all(int(window["begin_ns"]) < int(window["end_ns"]) for window in windows), answer)
+        self.assert_unharmed(target)
+
+    def test_the_service_comes_first(self):
+        target = self.start_service()
+        answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "30s", "--top-share", "100",
+                            "--lowest-throughput", "90")
+        self.assertEqual(answer.code, 15, answer)
+        self.assertIn("guardrail: throughput fell to", answer.err)
+        self.assert_unharmed(target)
+
     def test_a_metric_that_nobody_serves(self):
         target = self.start_service()
         answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
@@ -217,11 +252,12 @@ class SweepTest(Case):
         self.assert_unharmed(target)
 
     def test_a_negative_control_that_matters(self):
+        """Also where it would be in a group."""
         target = self.start_service()
-        answer = self.sweep(target, "--target", "*/service.py:hidden", "--negative-control", "*/service.py:critical",
+        answer = self.sweep(target, "--target", "*/service.py:*", "--negative-control", "*/service.py:critical",
                             "--budget", "20s", "--top-share", "40")
         self.assertEqual(answer.code, 16, answer)
-        self.assertIn("the negative control", json.loads(answer.out.splitlines()[-1])["invalid"])
+        self.assertIn("the negative control */service.py:critical", json.loads(answer.out.splitlines()[-1])["invalid"])
         self.assert_unharmed(target)
 
     def test_the_best_finding_is_confirmed(self):

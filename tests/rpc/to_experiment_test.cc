@@ -141,6 +141,12 @@ TEST(ToExperimentTest, Mistakes) {
         r.mutable_groups()->RemoveLast();
       },
       "it takes two groups");
+  ExpectRefused(
+      [](auto& r) {
+        r.set_factorial(true);
+        r.mutable_groups(0)->set_role(v1::NEGATIVE_CONTROL);
+      },
+      "it takes two groups");
 }
 
 TEST(ToExperimentTest, ABudgetAloneIsFilled) {
@@ -161,12 +167,41 @@ TEST(ToExperimentTest, PhasesWithAPlan) {
   ExpectRefused([](v1::Experiment& wrong) { wrong.set_doses(5); }, "doses is 5");
 }
 
+// Of others the metric's own function is the one.
+TEST(ToExperimentTest, ASampledMetricMayHaveAPositiveControl) {
+  v1::Experiment request = Request();
+  request.mutable_metric()->mutable_sampled()->set_text("prom:http://127.0.0.1/#units");
+  request.mutable_groups(1)->set_role(v1::POSITIVE_CONTROL);
+  const ExperimentRequest experiment = *ToExperiment(request);
+  ASSERT_EQ(experiment.groups.size(), 2);
+  EXPECT_EQ(experiment.groups[1].role, GroupRole::kPositiveControl);
+  ExpectRefused(
+      [](v1::Experiment& wrong) { wrong.mutable_groups(1)->set_role(v1::POSITIVE_CONTROL); },
+      "group \"store\": the metric's own function is the positive control already");
+}
+
+// The first pattern that takes a function owns it.
+TEST(ToExperimentTest, ControlsComeBeforeWideGroups) {
+  v1::Experiment request = Request();
+  request.mutable_groups(1)->set_role(v1::NEGATIVE_CONTROL);
+  const ExperimentRequest experiment = *ToExperiment(request);
+  const std::vector<Pattern>& patterns = experiment.all.rules.targets->patterns();
+  ASSERT_EQ(patterns.size(), 3);
+  EXPECT_EQ(patterns[1].text, "*/db.py:*");
+  EXPECT_EQ(patterns[1].group, 1);
+  EXPECT_EQ(patterns[2].group, 0);
+  EXPECT_EQ(experiment.all.group_of, (std::vector<uint32_t>{2, 1, 0, 0}));
+  EXPECT_EQ(experiment.groups[0].name, "parse");
+}
+
 TEST(ToExperimentTest, AGroupMayBeANegativeControl) {
   v1::Experiment request = Request();
   request.mutable_groups(1)->set_role(v1::NEGATIVE_CONTROL);
   EXPECT_EQ(ToExperiment(request)->groups[1].role, GroupRole::kNegativeControl);
   ExpectRefused(
-      [](v1::Experiment& wrong) { wrong.mutable_groups(0)->set_role(v1::POSITIVE_CONTROL); },
+      [](v1::Experiment& wrong) {
+        wrong.mutable_groups(0)->set_role(static_cast<v1::GroupRole>(9));
+      },
       "group \"parse\": its role must be");
   ExpectRefused(
       [](v1::Experiment& wrong) {

@@ -34,5 +34,18 @@ TEST(ResultLinesTest, WhetherTwoGroupsAddUp) {
   EXPECT_EQ(lines.back().find('\x1b'), std::string::npos);
 }
 
+TEST(ResultLinesTest, ControlsAreToldAsSuch) {
+  v1::ExperimentResult result;
+  result.add_results()->set_name("mine");
+  v1::GroupResult& control = *result.add_results();
+  control.set_name("*:gate");
+  control.set_role(v1::POSITIVE_CONTROL);
+  std::string all;
+  for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
+    all += line + "\n";
+  EXPECT_NE(all.find("\nmine"), std::string::npos) << all;
+  EXPECT_NE(all.find("\ncontrol: *:gate"), std::string::npos) << all;
+}
+
 }  // namespace
 }  // namespace sbump

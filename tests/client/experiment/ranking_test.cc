@@ -235,6 +235,18 @@ TEST(Confirmation, IsOfTheFirstOfTheListAlone) {
   EXPECT_EQ(asked->margin(), 0.1);
 }
 
+TEST(Confirmation, KeepsControls) {
+  Made main = Of({Mattering("a", 0.3), Hidden("b")});
+  v1::TargetGroup& control = *main.asked.add_groups();
+  control.set_name("idle");
+  control.set_role(v1::NEGATIVE_CONTROL);
+  const auto asked = ToConfirm({main});
+  ASSERT_TRUE(asked.has_value());
+  ASSERT_EQ(asked->groups_size(), 2);
+  EXPECT_EQ(asked->groups(0).name(), "a");
+  EXPECT_EQ(asked->groups(1).name(), "idle");
+}
+
 TEST(Confirmation, WhereNothingMattersThereIsNone) {
   EXPECT_FALSE(ToConfirm({Of({Hidden("a")})}).has_value());
   EXPECT_FALSE(ToConfirm({}).has_value());
