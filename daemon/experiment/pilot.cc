@@ -183,10 +183,15 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double unit_ns,
       std::max(least_ns, std::min(std::max(kUnitsOfWindow * unit_ns, shortest_ns), most_ns));
   const double takes_ns = LeastPilotNs(window_ns, shortest_ns);
   if (takes_ns <= kMostOfBudget * BudgetNs(wishes)) return window_ns;
+  const bool is_read_seldom = shortest_ns > kFewestUnitsOfWindow * unit_ns;
   return absl::ResourceExhaustedError(StrCat(
-      "a unit of work takes ", DurationWords(unit_ns), ": to see how much that varies takes ",
-      DurationWords(takes_ns), " of the ", DurationWords(BudgetNs(wishes)),
-      " that there are; give it ten times as long, or a metric that moves more often"));
+      is_read_seldom
+          ? StrCat("the metric is read so seldom that a window takes ", DurationWords(shortest_ns))
+          : StrCat("a unit of work takes ", DurationWords(unit_ns)),
+      ": to see how much its pace varies takes ", DurationWords(takes_ns), " of the ",
+      DurationWords(BudgetNs(wishes)), " that there are; give it ",
+      DurationWords(takes_ns / kLargeShare), " or more, or a metric that ",
+      is_read_seldom ? "answers sooner" : "moves more often"));
 }
 
 }  // namespace

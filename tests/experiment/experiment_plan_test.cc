@@ -9,6 +9,12 @@
 namespace sbump {
 namespace {
 
+bool Warns(const ExperimentPlan& plan, const std::string& words) {
+  return std::ranges::any_of(plan.warnings, [&](const std::string& warning) {
+    return warning.find(words) != std::string::npos;
+  });
+}
+
 TEST(ExperimentPlanTest, KeepsToItsBudgetAndItsPlan) {
   FakeSpecimen service = Service(0.2);
   Told told;
@@ -165,6 +171,17 @@ TEST(ExperimentPlanTest, UnitsThatAreTooLongForTheBudget) {
   EXPECT_LE(service.NowNs() - begin_ns, 16'000'000'000) << "that is seen at once";
 }
 
+// Then it is not the unit that is long.
+TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudget) {
+  FakeSpecimen service = Service(0.1);
+  service.shortest_window_ns = 20'000'000'000;
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 20"), 0)
+      << status;
+}
+
 TEST(ExperimentPlanTest, AnEffectThatIsOutOfReachIsSaid) {
   for (const bool is_out_of_reach : {false, true}) {
     FakeSpecimen service = Service(0.5);
@@ -174,10 +191,7 @@ TEST(ExperimentPlanTest, AnEffectThatIsOutOfReachIsSaid) {
     wishes.budget_ns = 20'000'000'000;
     wishes.smallest_effect = is_out_of_reach ? 0.001 : 0.2;
     ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
-    const auto says = [](const std::string& warning) {
-      return warning.find("takes more time than there is") != std::string::npos;
-    };
-    EXPECT_EQ(std::ranges::any_of(told.plan->warnings, says), is_out_of_reach);
+    EXPECT_EQ(Warns(*told.plan, "takes more time than there is"), is_out_of_reach);
   }
 }
 
@@ -220,10 +234,7 @@ TEST(ExperimentPlanTest, APaceThatChangesByItselfIsTold) {
       service.slowness = drifts ? 1 + 0.005 * static_cast<double>(windows) : 1;
     };
     ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
-    const auto says = [](const std::string& warning) {
-      return warning.find("changes by itself") != std::string::npos;
-    };
-    EXPECT_EQ(std::ranges::any_of(told.plan->warnings, says), drifts);
+    EXPECT_EQ(Warns(*told.plan, "changes by itself"), drifts);
   }
 }
 

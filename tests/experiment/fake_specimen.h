@@ -58,6 +58,8 @@ class FakeSpecimen : public Specimen {
     return absl::OkStatus();
   }
 
+  uint64_t ShortestWindowNs() const override { return shortest_window_ns; }
+
   const std::vector<Arm>& switches() const { return switches_; }
 
   std::optional<size_t> fails_at_switch;
@@ -65,6 +67,7 @@ class FakeSpecimen : public Specimen {
   double noise = 0;  // standard deviation of a unit's time, as a share of it
   bool works = true;
   double slowness = 1;
+  uint64_t shortest_window_ns = 0;
   // What cannot be measured of a window of this arm.
   std::function<void(const Arm& arm, Window& window)> on_work;
 
