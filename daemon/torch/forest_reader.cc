@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_map>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/named_object.h"
@@ -94,9 +96,12 @@ absl::StatusOr<ModuleRoots> ForestReader::FindRoots(ModuleReader& reader,
 
 absl::Status ForestReader::ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots) {
   if (roots.size() > kMostRoots) {
-    reading_.warnings.push_back(
-        StrCat(roots.size(), " modules are held by no other; ", kMostRoots, " of them are shown"));
-    std::ranges::sort(roots);
+    reading_.warnings.push_back(StrCat(roots.size(), " modules are held by no other; the largest ",
+                                       kMostRoots, " of them are shown"));
+    const auto is_named = [this](RemoteAddr root) {
+      return std::ranges::find(query_.named_roots, root) != query_.named_roots.end();
+    };
+    std::stable_partition(roots.begin(), roots.end(), is_named);
     roots.resize(kMostRoots);
   }
   size_t modules = 0;
@@ -147,15 +152,72 @@ void ForestReader::NameTrees() {
   }
 }
 
+namespace {
+
+bool IsBelowOneOf(const std::set<std::string>& paths, std::string path) {
+  for (size_t dot = path.rfind('.'); dot != std::string::npos; dot = path.rfind('.')) {
+    path.resize(dot);
+    if (paths.contains(path)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// What several models hold is a module of the first of them. The paths that lead to it in the
+// others are aliases, as those are that lead to it a second time in its own.
+void ForestReader::TellSharedOnce() {
+  std::unordered_map<uint64_t, Module*> known;
+  const auto is_known = [&known](const Module& module) {
+    return known.contains(module.object.value);
+  };
+  for (ModuleTree& tree : reading_.trees) {
+    std::set<std::string> shared;
+    for (const Module& module : tree.modules) {
+      if (!is_known(module)) continue;
+      shared.insert(module.path);
+      shared.insert(module.aliases.begin(), module.aliases.end());
+    }
+    for (const Module& module : tree.modules) {
+      if (!is_known(module)) continue;
+      std::vector<std::string> paths = {module.path};
+      paths.insert(paths.end(), module.aliases.begin(), module.aliases.end());
+      for (std::string& path : paths) {
+        if (!IsBelowOneOf(shared, path))
+          known[module.object.value]->aliases.push_back(std::move(path));
+      }
+    }
+    std::erase_if(tree.modules, is_known);
+    for (Module& module : tree.modules) known.emplace(module.object.value, &module);
+  }
+  std::erase_if(reading_.trees, [](const ModuleTree& tree) { return tree.modules.empty(); });
+}
+
+// A model without parameters may have buffers.
 std::vector<TensorSample> ForestReader::Samples() const {
-  std::vector<TensorSample> samples;
+  std::vector<TensorSample> parameters, buffers;
   for (const ModuleTree& tree : reading_.trees) {
     for (const Module& module : tree.modules) {
       for (const NamedTensor& parameter : module.parameters)
-        samples.push_back({parameter.object, SaidDims(module, parameter.name)});
+        parameters.push_back({parameter.object, SaidDims(module, parameter.name)});
+      for (const NamedTensor& buffer : module.buffers)
+        buffers.push_back({buffer.object, std::nullopt});
     }
   }
-  return samples;
+  return parameters.empty() ? buffers : parameters;
+}
+
+void ForestReader::WarnOfLayout(const TensorLayout& layout) {
+  if (layout.storage == -1) {
+    reading_.warnings.push_back(
+        "which of its tensors lie in one storage is not known: not exactly one place in a tensor "
+        "could hold that of each");
+  }
+  if (!layout.knows_device) {
+    reading_.warnings.push_back(
+        "the devices of its tensors are not known: not exactly one place in a tensor could hold "
+        "that of each");
+  }
 }
 
 void ForestReader::ReadEach(std::vector<NamedTensor>& tensors, const TensorLayout& layout) {
@@ -190,9 +252,10 @@ void ForestReader::ReadAllTensors() {
     return;
   }
   reading_.tensors = *layout;
+  WarnOfLayout(*layout);
   reading_.tensor_layout =
       StrCat("TensorImpl at ", layout->impl, ", sizes at ", layout->sizes, ", storage at ",
-             layout->storage, " (", std::min(samples.size(), kMostSamples), " parameters agree)");
+             layout->storage, " (", std::min(samples.size(), kMostSamples), " tensors agree)");
   for (ModuleTree& tree : reading_.trees) {
     for (Module& module : tree.modules) {
       ReadEach(module.parameters, *layout);
@@ -214,12 +277,15 @@ void ForestReader::FindTies() {
     for (const Module& module : tree.modules) {
       for (const NamedTensor& parameter : module.parameters) {
         if (!parameter.tensor) continue;
-        const std::string name =
-            module.path.empty() ? parameter.name : module.path + "." + parameter.name;
-        by_impl[parameter.tensor->impl].push_back(name);
-        if (!parameter.tensor->storage) continue;
-        by_storage[parameter.tensor->storage].push_back(name);
-        impls_of_storage[parameter.tensor->storage].push_back(parameter.tensor->impl);
+        std::vector<std::string> names = {parameter.name};
+        names.insert(names.end(), parameter.aliases.begin(), parameter.aliases.end());
+        for (std::string& name : names) {
+          if (!module.path.empty()) name = module.path + "." + name;
+          by_impl[parameter.tensor->impl].push_back(name);
+          if (!parameter.tensor->storage) continue;
+          by_storage[parameter.tensor->storage].push_back(name);
+          impls_of_storage[parameter.tensor->storage].push_back(parameter.tensor->impl);
+        }
       }
     }
   }
@@ -250,6 +316,7 @@ absl::StatusOr<Reading> ForestReader::Read() {
   }
   SB_RETURN_IF_ERROR(ReadTrees(reader, std::move(found.roots)));
   NameTrees();
+  TellSharedOnce();
   SB_RETURN_IF_ERROR(AddCallables(reader, std::move(found.callables)));
   ReadAllTensors();
   FindTies();

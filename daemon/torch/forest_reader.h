@@ -51,9 +51,11 @@ class ForestReader {
   absl::Status ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots);
   absl::Status AddCallables(ModuleReader& reader, std::vector<RemoteAddr> callables);
   void NameTrees();
+  void TellSharedOnce();
   void NoteTypeOf(RemoteAddr tensor);
   void ReadAllTensors();
   std::vector<TensorSample> Samples() const;
+  void WarnOfLayout(const TensorLayout& layout);
   void ReadEach(std::vector<NamedTensor>& tensors, const TensorLayout& layout);
   void FindTies();
 

@@ -1,6 +1,9 @@
 #include "daemon/torch/module_roots.h"
 
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "daemon/base/str_cat.h"
 
@@ -38,6 +41,56 @@ absl::StatusOr<Found> FindAll(const MemoryReader& memory, const Interpreter& int
   return found;
 }
 
+// Who holds whom, as far as that can be read.
+class Holdings {
+ public:
+  void Add(RemoteAddr module, const std::vector<Attribute>& children) {
+    std::vector<uint64_t>& held = children_[module.value];
+    for (const Attribute& child : children) {
+      if (child.value == module) continue;
+      held.push_back(child.value.value);
+      held_.insert(child.value.value);
+    }
+  }
+
+  bool IsHeld(RemoteAddr module) const { return held_.contains(module.value); }
+
+  // Modules that `root` leads to, itself among them.
+  size_t CountFrom(RemoteAddr root) const {
+    std::unordered_set<uint64_t> seen = {root.value};
+    std::vector<uint64_t> stack = {root.value};
+    while (!stack.empty()) {
+      const auto children = children_.find(stack.back());
+      stack.pop_back();
+      if (children == children_.end()) continue;
+      for (uint64_t child : children->second)
+        if (seen.insert(child).second) stack.push_back(child);
+    }
+    return seen.size();
+  }
+
+ private:
+  std::unordered_map<uint64_t, std::vector<uint64_t>> children_;
+  std::unordered_set<uint64_t> held_;
+};
+
+// The most modules that are counted for all roots together: many may lead to the same ones.
+constexpr size_t kMostCounted = 4 * ModuleReader::kMostModules;
+
+std::vector<RemoteAddr> LargestFirst(const Holdings& holdings, std::vector<RemoteAddr> roots) {
+  std::vector<std::pair<size_t, RemoteAddr>> counted;
+  size_t all = 0;
+  for (RemoteAddr root : roots) {
+    counted.emplace_back(all < kMostCounted ? holdings.CountFrom(root) : 0, root);
+    all += counted.back().first;
+  }
+  std::ranges::sort(counted, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::ranges::transform(counted, roots.begin(), [](const auto& one) { return one.second; });
+  return roots;
+}
+
 }  // namespace
 
 absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
@@ -50,21 +103,18 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
   }
   SB_ASSIGN_OR_RETURN(Found found, FindAll(memory, interpreter, owner, reader, callables, fresh));
   const std::vector<RemoteAddr>& modules = found.modules;
-  std::unordered_set<uint64_t> held;
+  Holdings holdings;
   for (RemoteAddr module : modules) {
     const auto children = reader.Children(module);
     // What it holds would all be taken for roots.
     if (absl::IsFailedPrecondition(children.status())) return children.status();
     // One that is being made has no attributes yet, and one whose children are not Python's has
     // none that can be held.
-    if (!children.ok()) continue;
-    for (const Attribute& child : *children) {
-      if (child.value != module) held.insert(child.value.value);
-    }
+    if (children.ok()) holdings.Add(module, *children);
   }
   ModuleRoots all{.callables = std::move(found.callables)};
   for (RemoteAddr module : modules) {
-    if (!held.contains(module.value)) all.roots.push_back(module);
+    if (!holdings.IsHeld(module)) all.roots.push_back(module);
   }
   if (all.roots.empty() && !modules.empty()) {
     return absl::FailedPreconditionError(
@@ -72,6 +122,7 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
                " instances, but all of them are held by others (by attributes that lead back to a "
                "parent, say): which of them is a root cannot be told"));
   }
+  all.roots = LargestFirst(holdings, std::move(all.roots));
   return all;
 }
 

@@ -11,6 +11,7 @@
 namespace sbump {
 
 struct ModuleRoots {
+  // Those that lead to most modules first; by address where they lead to as many.
   std::vector<RemoteAddr> roots;
   std::vector<RemoteAddr> callables;  // that are no modules
 };

@@ -32,7 +32,10 @@ size_t BytesOf(const NamedValues& values) {
 
 size_t BytesOf(const std::vector<NamedTensor>& tensors) {
   size_t bytes = 0;
-  for (const NamedTensor& tensor : tensors) bytes += sizeof(tensor) + tensor.name.size();
+  for (const NamedTensor& tensor : tensors) {
+    bytes += sizeof(tensor) + tensor.name.size();
+    for (const std::string& alias : tensor.aliases) bytes += sizeof(alias) + alias.size();
+  }
   return bytes;
 }
 
@@ -138,9 +141,12 @@ absl::StatusOr<std::vector<NamedTensor>> ModuleReader::ReadTensors(
   for (const Attribute& one : all) {
     if (values_.IsNone(one.value)) continue;
     const auto same = [&](const NamedTensor& other) { return other.object == one.value; };
-    if (std::ranges::any_of(tensors, same)) continue;
+    if (const auto known = std::ranges::find_if(tensors, same); known != tensors.end()) {
+      known->aliases.push_back(one.name);
+      continue;
+    }
     SB_ASSIGN_OR_RETURN(const TypeObject* type, types_.Of(one.value));
-    if (IsTensor(*type)) tensors.push_back({.name = one.name, .object = one.value});
+    if (IsTensor(*type)) tensors.push_back({.name = one.name, .object = one.value, .aliases = {}});
   }
   return tensors;
 }

@@ -21,7 +21,8 @@ namespace sbump {
 struct NamedTensor {
   std::string name;
   RemoteAddr object;
-  std::optional<Tensor> tensor;  // nothing: it could not be read (ModuleTree::warnings)
+  std::optional<Tensor> tensor;      // nothing: it could not be read (ModuleForest::warnings)
+  std::vector<std::string> aliases;  // further names of it in the same module
 
   bool operator==(const NamedTensor&) const = default;
 };

@@ -75,6 +75,19 @@ class CountTest(ModelCase):
         self.assertEqual([(pattern["targets"], pattern["calls"]) for pattern in last["patterns"]], [(1, 20), (10, 180)])  # of the rows that each owns
         self.assert_ends_well(target)
 
+    def test_a_module_that_two_models_hold(self):
+        target = self.model()
+        target.ask("wrap", "main", "tail", "embed")
+        session = self.attach(target, "--module", "top.embed @delay=2ms", "--module", "top#2", "--module", "top#2.0")
+        target.ask("forward", "main")
+        self.assertEqual([target.ask("forward", "tail") for _ in range(2)], 2 * [[2, 5, 8]])
+        last = self.finish(session, target)
+        self.assertEqual({path: (row["calls"], row["delayed_calls"]) for path, row in rows(last).items()},
+                         {"top.embed": (3, 3), "top#2": (2, 0)})
+        self.assertEqual([pattern["targets"] for pattern in last["patterns"]], [1, 1, 0])
+        self.assertIn("top#2.0 is another name of top.embed", json.dumps(last["patterns"][2]))
+        self.assert_ends_well(target)
+
     def test_modules_that_are_subtracted(self):
         target = self.model()
         session = self.attach(target, "--module", "top*", "--module-exclude", "type:Linear", "--module-exclude",

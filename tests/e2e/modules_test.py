@@ -136,6 +136,18 @@ class SelectionTest(ModelCase):
         for prefix, name in (("top", "large"), ("top#2", "main"), ("top#3", "small")):
             self.assert_told_truly(self.target, {"modules": by_model[prefix]}, name, prefix)
 
+    def test_a_module_that_two_models_hold(self):
+        """It is of the first; the second has what is its own."""
+        self.target.ask("wrap", "main", "tail", "embed")
+        reply = self.modules(self.target)
+        *of_main, tail = reply["modules"]
+        self.assertEqual((tail["path"], tail["type"], tail["aliases"]), ("top#2", "Sequential", []))
+        [embed] = [module for module in of_main if module["path"] == "top.embed"]
+        self.assertEqual(embed["aliases"], ["top#2.0"])
+        self.assertIn("one module has two names: top.embed and top#2.0", reply["warnings"])
+        embed["aliases"] = []
+        self.assert_told_truly(self.target, {"modules": of_main})
+
     def test_another_tree(self):
         self.target.ask("make_things")
         reply = self.modules(self.target, "--root", "__main__.Thing", "--prefix", "root")

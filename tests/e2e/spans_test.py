@@ -74,6 +74,13 @@ class NestingTest(SpansCase):
         self.assertEqual({span["thread_id"] for span in spans}, {target.pid})
         self.assert_ends_well(target)
 
+    def test_a_module_that_two_models_hold(self):
+        target = self.model()
+        target.ask("wrap", "main", "tail", "embed")
+        spans = self.spans_of(target, lambda: target.ask("forward", "tail"))
+        self.assertEqual([(span["path"], span["depth"]) for span in spans], [("top#2", 0), ("top.embed", 1)])
+        self.assert_ends_well(target)
+
     def test_threads(self):
         target = self.odd_model()
         self.check_threads(target)

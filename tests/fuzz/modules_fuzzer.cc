@@ -36,6 +36,7 @@ struct Scene {
     torch.NewModule({.children = {{"0", block}, {"1", torch.NewModule({})}},
                      .parameters = {{"tied", weight}},
                      .place = AttributePlace::kDict});
+    torch.NewModule({.children = {{"shared", block}}});  // another model
     const RemoteAddr piece = objects.NewClass("app", "Piece");
     for (RemoteAddr type : {piece, torch.module_type()})
       torch.memory().Put(type + kTpCall, RemoteAddr{0x40'2000});
@@ -48,8 +49,9 @@ struct Scene {
   RemoteAddr begin, end;
 };
 
-void CheckTree(const ModuleTree& tree) {
-  std::set<RemoteAddr> objects;
+// `objects`: those of all trees so far.
+void CheckTree(const ModuleTree& tree, std::set<RemoteAddr>& objects) {
+  Require(!tree.modules.empty());
   for (const Module& module : tree.modules) {
     Require(objects.insert(module.object).second);
     Require(module.path.size() <= ModuleReader::kLongestPath + 16);
@@ -80,6 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     sbump::Require(size >= 6);  // without damage it is read
     return 0;
   }
-  for (const sbump::ModuleTree& tree : forest->trees) sbump::CheckTree(tree);
+  std::set<sbump::RemoteAddr> objects;
+  for (const sbump::ModuleTree& tree : forest->trees) sbump::CheckTree(tree, objects);
   return 0;
 }

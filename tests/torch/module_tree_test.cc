@@ -153,6 +153,7 @@ TEST_P(ModuleTreeTest, ParametersAndBuffersOfItsOwn) {
   ASSERT_EQ(module.parameters.size(), 1u);
   EXPECT_EQ(module.parameters[0].name, "weight");
   EXPECT_EQ(module.parameters[0].object, weight);
+  EXPECT_THAT(module.parameters[0].aliases, ElementsAre("again"));
   EXPECT_FALSE(module.parameters[0].tensor) << "not looked at yet";
   ASSERT_EQ(module.buffers.size(), 1u);
   EXPECT_EQ(module.buffers[0].object, mask);

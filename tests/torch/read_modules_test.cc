@@ -96,6 +96,61 @@ TEST_P(ReadModulesTest, ModelsBySizeAndTiesAcrossThem) {
   EXPECT_FALSE(forest->ties[1].same_tensor);
 }
 
+TEST_P(ReadModulesTest, AParameterUnderTwoNamesOfOneModuleIsATie) {
+  const RemoteAddr weight = torch.NewTensor({.dims = {4, 4}});
+  torch.NewModule({.parameters = {{"weight", weight}, {"again", weight}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  ASSERT_EQ(forest->ties.size(), 1u);
+  EXPECT_THAT(forest->ties[0].names, ElementsAre("top.weight", "top.again"));
+  EXPECT_TRUE(forest->ties[0].same_tensor);
+}
+
+// As app.tail = Sequential(model.encoder) leaves it.
+TEST_P(ReadModulesTest, WhatTwoModelsHoldIsOfTheFirst) {
+  const RemoteAddr fc = Linear(2, 2);
+  const RemoteAddr encoder = torch.NewModule({.children = {{"fc", fc}}});
+  torch.NewModule({.children = {{"enc", encoder}, {"a", Linear(2, 2)}, {"b", Linear(2, 2)}}});
+  torch.NewModule(
+      {.children = {{"fc", fc}, {"0", encoder}, {"1", encoder}, {"own", Linear(2, 2)}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(PathsOf(*forest),
+              ElementsAre("top", "top.enc", "top.enc.fc", "top.a", "top.b", "top#2", "top#2.own"));
+  const std::vector<Module>& first = forest->trees[0].modules;
+  EXPECT_THAT(first[1].aliases, ElementsAre("top#2.0", "top#2.1"));
+  EXPECT_THAT(first[2].aliases, ElementsAre("top#2.fc")) << "not top#2.0.fc: its parent is told";
+  EXPECT_THAT(forest->warnings, ElementsAre("one module has two names: top.enc and top#2.0",
+                                            "one module has two names: top.enc and top#2.1",
+                                            "one module has two names: top.enc.fc and top#2.fc"));
+}
+
+// As a known root that another model has taken in since.
+TEST_P(ReadModulesTest, AModelOfWhichNothingIsItsOwnIsNone) {
+  const RemoteAddr encoder = torch.NewModule({.children = {{"fc", Linear(2, 2)}}});
+  const RemoteAddr model = torch.NewModule({.children = {{"enc", encoder}}});
+  const auto forest = Read({.roots = {encoder, model}});
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(RootsOf(forest->trees), ElementsAre(model));
+  EXPECT_THAT(PathsOf(*forest), ElementsAre("top", "top.enc", "top.enc.fc"));
+}
+
+TEST_P(ReadModulesTest, ShapesOfAModelThatHasBuffersAlone) {
+  torch.NewModule({.buffers = {{"table", torch.NewTensor({.dims = {7, 5}})}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(forest->trees[0].modules[0].buffers[0].tensor->dims, ElementsAre(7, 5));
+  EXPECT_THAT(forest->tensor_types, Not(IsEmpty()));
+  EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
+TEST_P(ReadModulesTest, WhatElseOfTensorsIsNotKnownIsSaid) {
+  torch.NewModule({.parameters = {{"odd", torch.NewTensor({.dims = {7, 5}, .dtype = 999})}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("lie in one storage is not known")));
+}
+
 TEST_P(ReadModulesTest, ModelsThatWereNamedKeepTheirPlaces) {
   const RemoteAddr copy = Linear(4, 4);  // has the lower address
   const RemoteAddr first = Linear(4, 4);
@@ -414,12 +469,16 @@ TEST(ReadModulesLimitsTest, MoreModelsThanAreShown) {
   FakeTorch torch(13);
   for (int i = 0; i < 1003; ++i)
     torch.objects().NewInstance(torch.module_type(), {{"training", torch.objects().Bool(false)}});
+  // Behind all of them in memory.
+  torch.NewModule({.children = {{"child", torch.NewModule({})}}});
   const auto forest =
       ReadModules(torch.memory(), torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
   ASSERT_TRUE(forest.ok()) << forest.status();
   EXPECT_EQ(forest->trees.size(), 1000u);
+  EXPECT_EQ(forest->trees[0].modules.size(), 2u) << "the model is not left out for stray modules";
   EXPECT_EQ(forest->trees[999].modules[0].path, "top#1000");
-  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("1003 modules are held by no other; 1000")));
+  EXPECT_THAT(forest->warnings,
+              ElementsAre(HasSubstr("1004 modules are held by no other; the largest 1000")));
 }
 
 }  // namespace

@@ -52,11 +52,13 @@ TEST_P(PlacesTest, DevicesAndTypes) {
   const RemoteAddr gpu =
       torch.NewTensor({.dims = {3}, .dtype = 15, .device = 1, .device_index = 0});
   const RemoteAddr odd = torch.NewTensor({.dims = {3}, .dtype = 999});
+  const RemoteAddr packed = torch.NewTensor({.dims = {3}, .dtype = 45});
   const auto layout = Calibrate({{cpu, std::nullopt}, {gpu, std::nullopt}});
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_EQ(ReadTensor(torch.memory(), *layout, gpu)->device, "cuda:0");
   EXPECT_EQ(ReadTensor(torch.memory(), *layout, gpu)->dtype, "bfloat16");
   EXPECT_EQ(ReadTensor(torch.memory(), *layout, odd)->dtype, "");
+  EXPECT_EQ(ReadTensor(torch.memory(), *layout, packed)->dtype, "float4_e2m1fn_x2");
 }
 
 TEST_P(PlacesTest, AViewHasTheStorageOfItsBase) {

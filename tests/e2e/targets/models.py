@@ -106,8 +106,9 @@ def call_part(name, count, *shape):
 
 
 @command
-def wrap(name, wrapper):
-    models[wrapper] = nn.Sequential(models[name])
+def wrap(name, wrapper, part=None):
+    """A model, or a part of it that it keeps."""
+    models[wrapper] = nn.Sequential(getattr(models[name], part) if part else models[name])
 
 
 @command
