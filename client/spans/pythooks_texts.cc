@@ -82,11 +82,16 @@ class PytHooks : public SpanWriter {
 
  private:
   static constexpr int kMostFailures = 5;
-  // A model may be replaced by another one.
   struct Known {
     std::string type;
     std::string parameters, settings;
   };
+
+  // A model may be replaced by another one, and go by another path here than in the session.
+  template <typename AModule>
+  static std::string KeyOf(const AModule& module) {
+    return module.module_id() == 0 ? module.path() : StrCat("#", module.module_id());
+  }
 
   void Read() {
     const absl::StatusOr<v1::ListModulesReply> modules = read_();
@@ -97,14 +102,14 @@ class PytHooks : public SpanWriter {
     }
     failures_ = 0;
     for (const v1::Module& module : modules->modules()) {
-      known_[module.path()] = {.type = module.qualified_type(),
+      known_[KeyOf(module)] = {.type = module.qualified_type(),
                                .parameters = ParametersText(module),
                                .settings = Printable(module.static_params_text())};
     }
   }
 
   bool Knows(const v1::SpanModule& module) const {
-    const auto known = known_.find(module.path());
+    const auto known = known_.find(KeyOf(module));
     return known != known_.end() && known->second.type == module.qualified_type();
   }
 
@@ -120,7 +125,7 @@ class PytHooks : public SpanWriter {
       if (Knows(node.module)) return;
       untold_.insert(node.module.path());
       if (failures_ == 0 || failures_ >= kMostFailures)
-        known_[node.module.path()] = {.type = node.module.qualified_type()};
+        known_[KeyOf(node.module)] = {.type = node.module.qualified_type()};
     });
   }
 
@@ -135,7 +140,7 @@ class PytHooks : public SpanWriter {
 
   // Its hook after the call does not run where that raised.
   void Append(const SpanNode& node, std::string& text) {
-    const Known& known = known_[node.module.path()];
+    const Known& known = known_[KeyOf(node.module)];
     Marker input(node.module.path());
     input.Add("TrainableParams", known.parameters);
     input.Add("Inputs", ListText(node.span.inputs(), ""));
@@ -160,7 +165,7 @@ class PytHooks : public SpanWriter {
   ReadModules read_;
   absl::Status failure_;                // of the last look that failed
   int failures_ = 0;                    // of looks, one after the other
-  std::map<std::string, Known> known_;  // by path
+  std::map<std::string, Known> known_;  // by KeyOf()
   std::set<std::string> untold_;        // paths of modules of which a look did not tell
 };
 

@@ -79,6 +79,7 @@ void FillTensors(const std::vector<NamedTensor>& tensors,
 
 void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& message) {
   message.set_path(Utf8(module.path));
+  message.set_module_id(module.object.value);
   message.set_type(Utf8(module.type_name));
   message.set_qualified_type(Utf8(module.full_type));
   message.set_type_module(Utf8(module.type_module));

@@ -218,7 +218,7 @@ void ModulePart::FollowSpans(Programs& programs) {
   for (const ModuleTree& tree : next_->forest.trees) {
     for (const Module& module : tree.modules) {
       modules[module.object.value] = std::make_shared<const SpanModule>(
-          SpanModule{module.path, module.type_name, module.full_type});
+          SpanModule{module.path, module.type_name, module.full_type, module.object.value});
     }
   }
   collector_->SetModules(std::move(modules));

@@ -12,6 +12,7 @@ struct SpanModule {
   std::string path;       // "top.layers.0.attn"
   std::string type;       // "Linear"
   std::string full_type;  // "torch.nn.modules.linear.Linear"
+  uint64_t object = 0;    // its address
 };
 
 struct SpanTensor {

@@ -260,6 +260,25 @@ TEST_F(SpanWriterTest, PytHooksOfAnotherTypeAtTheSamePath) {
   EXPECT_THAT(text, testing::Not(HasSubstr("{'p': 1}")));
 }
 
+// Of the same path and type, as a model that is made anew has them.
+TEST_F(SpanWriterTest, PytHooksOfAnotherModuleAtTheSamePath) {
+  const auto look = [](const std::string& settings, uint64_t id) {
+    v1::ListModulesReply modules = OneModule(settings);
+    modules.mutable_modules(0)->set_module_id(id);
+    return modules;
+  };
+  SpanNode fc = Node("top.fc", 0, 1, 2);
+  fc.module.set_module_id(8);
+  size_t looks = 0;
+  std::string said;
+  const std::string text =
+      TextsOfLooks(path, fc, {look("{'p': 1}", 7), look("{'p': 2}", 8)}, 2, &looks, &said);
+  EXPECT_EQ(looks, 2u);
+  EXPECT_THAT(text, HasSubstr("{'p': 2}"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("{'p': 1}")));
+  EXPECT_EQ(said, "");
+}
+
 TEST_F(SpanWriterTest, PytHooksOfModulesThatAreGoneIsSaid) {
   size_t looks = 0;
   std::string said;
