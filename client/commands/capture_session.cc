@@ -42,6 +42,19 @@ absl::StatusOr<v1::AttachRequest> RequestOf(const CaptureFlags& flags) {
   return request;
 }
 
+absl::Status CutBelow(const CaptureFlags& flags, const ModelFacts& facts, LeafPolicy& leaves) {
+  for (const std::string& path : flags.until) {
+    const std::string below = StrCat(flags.prefix.value_or("top"), ".", path);
+    if (!facts.HasModule(path) && !facts.HasModule(below)) {
+      return absl::NotFoundError(
+          StrCat("pid ", flags.pid, ": --until ", Printable(path),
+                 ": there is no such module; `sbumpctl modules` tells their paths"));
+    }
+    leaves.CutBelow(facts.HasModule(path) ? path : below);
+  }
+  return absl::OkStatus();
+}
+
 ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachRequest& request,
                 GraphCapture* capture, std::vector<std::string>* warnings) {
   OutputFile standard_output = OutputFile::StandardOutput();
@@ -100,6 +113,8 @@ ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, 
                 StrCat("pid ", flags.pid, ": --of ", Printable(flags.of),
                        ": there is no such module; `sbumpctl modules` tells their paths"));
   }
+  if (const absl::Status status = CutBelow(flags, facts, options->leaves); !status.ok())
+    return Fail(ExitCode::kNoMatch, ToStd(status.message()));
   const uint64_t wanted = options->forwards;
   GraphCapture capture(facts, *std::move(options));
   std::vector<std::string> warnings;

@@ -20,6 +20,7 @@ struct CaptureFlags {
   std::string of;
   std::vector<std::string> leaves;
   bool no_leaf = false;
+  std::vector<std::string> until;  // paths; from the model on, or whole
   std::optional<uint64_t> duration_ns;
   std::optional<uint64_t> ttl_ns;
 };

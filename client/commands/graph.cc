@@ -63,6 +63,11 @@ void AddGraph(CLI::App* root, CommandContext* context) {
   CaptureFlags& capture = flags->capture;
   AddPid(app, &capture.pid)->required();
   AddCaptureFlags(app, &capture);
+  AddRepeated(
+      app, "--until", &capture.until,
+      "a module's path, from the model on (layers.0) or whole (top.layers.0): its children, "
+      "and what else it calls, are one node each; repeatable")
+      ->type_name("PATH");
   app->add_option("--scope-style", flags->scope_style,
                   "path: a scope is the module's path; dmx: as dmx.compressor writes it, each "
                   "module that is being called joined by __ (default: path)")

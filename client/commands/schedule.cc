@@ -30,7 +30,6 @@ struct ScheduleFlags {
   std::string pattern;   // of find, instead of `what`
   CaptureFlags capture;  // its pid, root, prefix and so on are those of every action
   bool within_leaves = false;
-  std::vector<std::string> until;  // of list and find
   std::string format = "table";
   AttachOutput shown;
 
@@ -60,9 +59,9 @@ absl::Status Check(const ScheduleFlags& flags) {
     return absl::InvalidArgumentError("--format yaml: of `schedule list` only");
   if (!flags.pattern.empty() && !flags.Takes("find"))
     return absl::InvalidArgumentError("--pattern is about `schedule find`");
-  if (!flags.until.empty() && (flags.NeedsGraph() || !(flags.Takes("list") || flags.Takes("find"))))
+  if (!flags.capture.until.empty() && !flags.Takes("list") && !flags.Takes("find"))
     return absl::InvalidArgumentError(
-        "--until is about `schedule list` and `schedule find REGEX`; in a file it is a primitive");
+        "--until is about `schedule list` and `schedule find`; in a file it is a primitive");
   if (!flags.NeedsGraph() && HasCaptureFlags(flags.capture)) {
     return absl::InvalidArgumentError(
         "--forwards, --of, --leaf and --no-leaf are about `schedule find --pattern`");
@@ -170,7 +169,7 @@ absl::StatusOr<std::string> FullPath(const ScheduleFlags& flags,
 
 absl::Status KeepAsked(const ScheduleFlags& flags, std::vector<ScheduleNode>& nodes) {
   std::vector<std::string> until;
-  for (const std::string& path : flags.until) {
+  for (const std::string& path : flags.capture.until) {
     SB_ASSIGN_OR_RETURN(std::string full, FullPath(flags, nodes, path));
     until.push_back(std::move(full));
   }
@@ -355,10 +354,9 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
       ->type_name("PACKAGE.MODULE.CLASS");
   AddCallableFlags(app, &flags->capture.callables);
   app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
-  AddRepeated(
-      app, "--until", &flags->until,
-      "of list and find REGEX: a node's path; what is deeper than its children is left out; "
-      "repeatable")
+  AddRepeated(app, "--until", &flags->capture.until,
+              "of list and find: a node's path; what is deeper than its children is left out (of "
+              "--pattern: they are one node each); repeatable")
       ->type_name("PATH");
   app->add_option("-f,--format", flags->format,
                   "table, or json for programs; of list also yaml: a file for apply (default: "

@@ -18,6 +18,11 @@ std::string_view NameOf(NodeOp op) {
   return "";
 }
 
+const std::string& ParentOf(const GraphNode& node) {
+  const bool is_module = node.op == NodeOp::kCallModule && node.scope->above != nullptr;
+  return is_module ? node.scope->above->path : node.scope->path;
+}
+
 std::vector<std::vector<size_t>> InputsOf(const Graph& graph) {
   std::vector<std::vector<size_t>> inputs(graph.nodes.size());
   for (size_t i = 0; i < graph.edges.size(); ++i) inputs[graph.edges[i].edge.to].push_back(i);

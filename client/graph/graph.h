@@ -35,6 +35,9 @@ struct GraphNode {
   bool partial = false;         // it has more tensors than were told
 };
 
+// The path of the module within whose call it was made; of a module: of the one that calls it.
+const std::string& ParentOf(const GraphNode& node);
+
 // Indices of nodes.
 struct GraphEdge {
   size_t from, to;

@@ -1,8 +1,8 @@
 #include "client/graph/leaf_policy.h"
 
 #include <algorithm>
-#include <string>
 
+#include "client/module_path.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/match/module_pattern.h"
@@ -26,10 +26,14 @@ absl::StatusOr<LeafPolicy> LeafPolicy::Make(const std::vector<std::string>& type
   return policy;
 }
 
-bool LeafPolicy::IsLeaf(std::string_view qualified_type, bool is_root) const {
-  return (torchs_own_ && !is_root && IsTorchLeaf(qualified_type)) ||
-         std::ranges::any_of(types_,
-                             [&](const Glob& type) { return TakesType(type, qualified_type); });
+bool LeafPolicy::IsLeaf(std::string_view path, std::string_view qualified_type,
+                        const std::string* caller) const {
+  const auto is_of_types = [&](const Glob& type) { return TakesType(type, qualified_type); };
+  if (std::ranges::any_of(types_, is_of_types)) return true;
+  if (caller == nullptr) return false;
+  if (torchs_own_ && IsTorchLeaf(qualified_type)) return true;
+  const auto above = PathAbove(path);
+  return until_.contains(*caller) || (above && until_.contains(*above));
 }
 
 }  // namespace sbump

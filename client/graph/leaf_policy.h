@@ -2,6 +2,8 @@
 // have it, those of torch itself.
 #pragma once
 
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,11 +24,18 @@ class LeafPolicy {
   // kInvalidArgument: an empty one, or no text. `none`: there are no leaves but `types`.
   static absl::StatusOr<LeafPolicy> Make(const std::vector<std::string>& types, bool none);
 
+  // Children of the module at `path`, and whatever else it calls itself, are leaves: slapo's
+  // trace_until().
+  void CutBelow(std::string path) { until_.insert(std::move(path)); }
+
   // Torch's own are leaves within a model: the module whose calls are the forwards is none of them.
-  bool IsLeaf(std::string_view qualified_type, bool is_root) const;
+  // `caller`: the path of the module that calls it; null: it is that one.
+  bool IsLeaf(std::string_view path, std::string_view qualified_type,
+              const std::string* caller) const;
 
  private:
   std::vector<Glob> types_;
+  std::set<std::string, std::less<>> until_;  // paths
   bool torchs_own_ = true;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/graph/model_facts.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 
@@ -146,7 +147,11 @@ absl::StatusOr<SubgraphPattern> SubgraphPattern::Parse(std::string_view text) {
 
 bool SubgraphPattern::Takes(size_t at, const GraphNode& node) const {
   const Item& item = items_[at];
-  if (item.path) return node.op == NodeOp::kCallModule && item.path->Matches(node.target, {});
+  if (item.path) {
+    return node.op == NodeOp::kCallModule &&
+           (item.path->Matches(node.target, {}) ||
+            item.path->Matches(BelowRoot(node.scope->path, ParentOf(node)), {}));
+  }
   if (node.op == NodeOp::kCallFunction) return TakesFunction(item.name, node.target);
   return node.op == NodeOp::kCallModule && TakesModule(item.name, *node.scope);
 }

@@ -4,8 +4,10 @@
 //   softmax          an operator, of any overload; an in-place one is written so: add_
 //   softmax.int      an operator's overload
 //   Linear           a module that is a node, by its type's name or full name
-//   module("REGEX")  a module that is a node, by a regular expression that matches its target from
-//                    the begin on, as Python's re.match() does; \" within is a quote
+//   module("REGEX")  a module that is a node, by a regular expression that matches its target
+//                    ("layers.0.attn.q_proj"), or what of it is below the module that calls it
+//                    ("q_proj"), from the begin on, as Python's re.match() does; \" within is a
+//                    quote
 //
 // What is the same as an operator and as a module (linear, Linear) takes both, as slapo.schedule's
 // find_subgraph() has it (awslabs/slapo at b80534a).

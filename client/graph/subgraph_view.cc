@@ -6,16 +6,6 @@
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
-namespace {
-
-// The module that calls it.
-const std::string& ParentOf(const GraphNode& node) {
-  const bool is_module = node.op == NodeOp::kCallModule && node.scope->above != nullptr;
-  return is_module ? node.scope->above->path : node.scope->path;
-}
-
-}  // namespace
-
 std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                           const Palette& palette, size_t max_width) {
   TextTable table({{"#", true},

@@ -68,6 +68,9 @@ class TruthTest(GraphCase):
         self.assertEqual([node for node in graph["nodes"] if node["op"] == "call_module"], [])
         weights = [node["target"] for node in graph["nodes"] if node["op"] == "get_attr"]
         self.assertIn("layers.2.mlp.0.weight", weights)
+        graph = self.graph(target, lambda: target.ask("forward", 5), "--forwards", 5, "--no-leaf", "--scope-style", "dmx")
+        self.assertIn("model__layers.1__layers.1.attn__layers.1.attn.q_proj",
+                      {node["scope"]["module_path"] for node in graph["nodes"]})
         self.assert_ends_well(target)
 
     @each_with_torch
@@ -78,6 +81,20 @@ class TruthTest(GraphCase):
         self.assertEqual(calls, ["embed", "layers.0", "layers.1", "layers.2", "head"])
         [scope] = [node["scope"] for node in graph["nodes"] if node["target"] == "layers.1"]
         self.assertEqual(scope, {"module_path": "model__layers.1", "module_type": "Block"})
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_children_of_a_path_as_leaves(self, python):
+        target = self.start(python)
+        nodes, edges = truth(target, True, "layers.1")
+        graph = self.graph(target, lambda: target.ask("forward", 20), "--forwards", 20, "--until", "layers.1")
+        self.assertEqual(nodes_of(graph), [node[:4] for node in nodes])
+        self.assertEqual(edges_of(graph), edges)
+        calls = [node["target"] for node in graph["nodes"] if node["op"] == "call_module"]
+        self.assertIn("layers.1.attn", calls)
+        self.assertIn("layers.0.attn.q_proj", calls)
+        answer = self.daemon.ctl("graph", "--pid", target.pid, "--until", "layers.7")
+        self.assert_refused(answer, NO_MATCH, target.pid, "layers.7", "no such module")
         self.assert_ends_well(target)
 
     @each_with_torch

@@ -80,6 +80,33 @@ TEST(ForwardGraphTest, LeavesThatAreAskedForAndNone) {
   EXPECT_FALSE(LeafPolicy::Make({""}, false).ok());
 }
 
+TEST(ForwardGraphTest, LeavesBelowAPath) {
+  ForwardBuilder forward;
+  forward.Begin("top", "app.Model", {{1}})
+      .Begin("top.layers.0", "app.Block", {{1}})
+      .Begin("top.layers.0.attn", "app.Attention", {{1}})
+      .Op("exp", {{1}}, {{2}})
+      .End({{2}})
+      .Begin("top.shared", "app.Norm", {{2}})
+      .Op("tanh", {{2}}, {{3}})
+      .End({{3}})
+      .End({{3}})
+      .End({{3}});
+  const auto cut = [&](const std::string& path) {
+    LeafPolicy leaves;
+    leaves.CutBelow(path);
+    return Edges(GraphFrom(forward.Tree(), {}, leaves));
+  };
+  EXPECT_THAT(cut("top.layers.0"), ElementsAre("input_0 -> layers_0_attn",
+                                               "layers_0_attn -> shared", "shared -> output"))
+      << "also what it calls that another has";
+  const std::vector<std::string> blocks = {"input_0 -> layers_0", "layers_0 -> output"};
+  EXPECT_THAT(cut("top"), testing::ElementsAreArray(blocks));
+  EXPECT_THAT(cut("top.layers"), testing::ElementsAreArray(blocks))
+      << "a list, which is not called";
+  EXPECT_THAT(cut("top.other"), ElementsAre("input_0 -> exp", "exp -> tanh", "tanh -> output"));
+}
+
 TEST(ForwardGraphTest, PlaceholdersHaveTheNamesOfForwardsParameters) {
   v1::ListModulesReply modules;
   v1::Module& module = AddModule(modules, "top");

@@ -82,6 +82,9 @@ TEST(SubgraphsTest, ModulesAndOperatorsInOneChain) {
             "1  top.block  block_fc  block.fc\n"
             "   top.block  relu      aten.relu\n");
   EXPECT_THAT(Found(graph, R"(module("block\.fc$") > relu)"), ElementsAre("block_fc relu"));
+  EXPECT_THAT(Found(graph, R"(module("fc$") > relu)"), ElementsAre("block_fc relu"))
+      << "as the module that calls it names it";
+  EXPECT_THAT(Found(graph, R"(module("c$") > relu)"), IsEmpty());
 }
 
 }  // namespace

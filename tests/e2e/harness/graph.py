@@ -20,9 +20,9 @@ def edges_of(graph):
     return sorted([place[edge["from"]], place[edge["to"]]] for edge in graph["edges"])
 
 
-def truth(target, leaves=True):
+def truth(target, *arguments):
     """Nodes, with their names at the end, and edges."""
-    nodes, edges = target.ask("graph", leaves)
+    nodes, edges = target.ask("graph", *arguments)
     [changed] = [i for i, node in enumerate(nodes) if node[1] == IN_PLACE]
     [[before, _]] = [edge for edge in edges if edge[1] == changed]
     return nodes, sorted([changed, to] if source == before and to > changed else [source, to] for source, to in edges)

@@ -204,11 +204,14 @@ def operation(node):
     return node.op, node.target
 
 
-def graph(leaves=True):
+def graph(leaves=True, until=None):
     """[[op, target, module_path, module_type, name]], [[from, to]] by place; without getitem, which calls no operator."""
     tracer = ScopedTracer()
+    torchs_own = tracer.is_leaf_module
     if not leaves:
         tracer.is_leaf_module = lambda module, path: False
+    if until is not None:
+        tracer.is_leaf_module = lambda module, path: torchs_own(module, path) or path.rpartition(".")[0] == until
     traced = tracer.trace(models["main"])
     scopes = {node: scope for node, *scope in tracer.scopes}
     nodes = [node for node in traced.nodes if node.target is not operator.getitem]
