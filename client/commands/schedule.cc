@@ -138,15 +138,14 @@ void SayWhetherTooMany(const std::vector<ScheduleNode>& nodes, const DoingByPath
 
 std::string Render(const CommandContext& context, const ScheduleFlags& flags,
                    const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
-  if (flags.format == "json") return NodesJson(nodes, doing);
-  if (flags.format == "yaml") {
-    SayWhetherTooMany(nodes, doing);
-    return NodesYaml({.root = flags.capture.root,
-                      .prefix = flags.capture.prefix,
-                      .callables = flags.capture.callables.types},
-                     nodes, doing);
-  }
-  return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), Width());
+  if (flags.format == "table")
+    return NodesText(nodes, doing, PaletteFor(context, STDOUT_FILENO), Width());
+  SayWhetherTooMany(nodes, doing);
+  const Schedule schedule = ScheduleOf({.root = flags.capture.root,
+                                        .prefix = flags.capture.prefix,
+                                        .callables = flags.capture.callables.types},
+                                       nodes, doing);
+  return flags.format == "json" ? NodesJson(nodes, doing, schedule) : TextOf(schedule);
 }
 
 // As Python's re.match() on the node's name within its parent.

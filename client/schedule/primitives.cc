@@ -100,11 +100,12 @@ class Spans : public Flag {
   Spans() : Flag(&ScheduleEntry::span) {}
   std::string_view name() const override { return "span"; }
   std::string_view text() const override {
-    return "follow each call from begin to end, with shapes";
+    return "follow each call from begin to end, with shapes; of Identity and Dropout, too";
   }
   absl::Status Apply(const ScheduleEntry& entry, const std::vector<ScheduleNode>&,
                      v1::AttachRequest& request) const override {
     request.mutable_spans()->add_modules(entry.pattern);
+    request.mutable_spans()->set_no_default_skip_types(true);
     return absl::OkStatus();
   }
 };

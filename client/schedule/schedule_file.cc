@@ -1,6 +1,7 @@
 #include "client/schedule/schedule_file.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "client/limits.h"
 #include "daemon/base/status.h"
@@ -145,6 +146,36 @@ std::string TextOf(const Schedule& schedule) {
   }
   out << YAML::EndSeq << YAML::EndMap;
   return StrCat(out.c_str(), "\n");
+}
+
+namespace {
+
+boost::json::value JsonValue(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const bool is_number = !text.empty() && text.size() < 18 && (text == "0" || text[0] != '0') &&
+                         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number) return std::stoll(text);
+  return boost::json::string(text);
+}
+
+}  // namespace
+
+boost::json::object JsonOf(const Schedule& schedule) {
+  boost::json::object json = {{"version", JsonValue(std::string(kVersion))}};
+  if (!schedule.root.empty()) json["root"] = schedule.root;
+  if (schedule.prefix) json["prefix"] = *schedule.prefix;
+  if (!schedule.callables.empty())
+    json["callables"] = boost::json::array(schedule.callables.begin(), schedule.callables.end());
+  if (schedule.sleep) json["mode"] = "sleep";
+  boost::json::array entries;
+  for (const ScheduleEntry& entry : schedule.entries) {
+    boost::json::object one = {{"module", entry.pattern}};
+    for (const Primitive* primitive : Primitives())
+      if (const auto value = primitive->Write(entry)) one[primitive->name()] = JsonValue(*value);
+    entries.push_back(std::move(one));
+  }
+  json["schedule"] = std::move(entries);
+  return json;
 }
 
 absl::Status Apply(const Schedule& schedule, const std::vector<ScheduleNode>& nodes,

@@ -15,6 +15,7 @@
 // delay, sample and tag the first entry that takes a module counts; of span, skip and until all do.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,8 +40,9 @@ inline constexpr size_t kMostEntries = 1000;  // as many as sbumpd takes
 
 // kInvalidArgument, "FILE:LINE: why".
 absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view text);
-// ParseSchedule() gives an equal one.
+// ParseSchedule() gives an equal one, of each.
 std::string TextOf(const Schedule& schedule);
+boost::json::object JsonOf(const Schedule& schedule);
 
 // What the schedule asks of the daemon: `selection` and `spans` of the request. `nodes`: the
 // model's. kInvalidArgument: an `until` that names none of them.

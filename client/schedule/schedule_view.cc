@@ -92,7 +92,8 @@ std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath&
   return Joined(table, palette, max_width);
 }
 
-std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing) {
+std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing,
+                      const Schedule& schedule) {
   boost::json::array array;
   for (const ScheduleNode& node : nodes) {
     const Doing* done = DoingAt(doing, node);
@@ -104,18 +105,20 @@ std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath&
                                         {"does", DoesJson(done)},
                                         {"calls", done == nullptr ? 0 : done->calls}});
   }
-  return boost::json::serialize(boost::json::object{{"nodes", std::move(array)}}) + "\n";
+  return boost::json::serialize(
+             boost::json::object{{"nodes", std::move(array)}, {"schedule", JsonOf(schedule)}}) +
+         "\n";
 }
 
-std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
-                      const DoingByPath& doing) {
+Schedule ScheduleOf(Schedule tree, const std::vector<ScheduleNode>& nodes,
+                    const DoingByPath& doing) {
   for (const ScheduleNode& node : nodes) {
     const Doing* done = DoingAt(doing, node);
     if (done == nullptr) continue;
     tree.entries.push_back(done->entry);
     tree.sleep |= done->sleep;
   }
-  return TextOf(tree);
+  return tree;
 }
 
 std::string PrimitivesText(const Palette& palette, size_t max_width) {

@@ -29,12 +29,14 @@ void AddDoing(const v1::SessionUpdate& update, int32_t pid, DoingByPath& doing);
 
 std::string NodesText(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing,
                       const Palette& palette, size_t max_width = kUnlimitedWidth);
-// One line: {"nodes":[{"path","parent","name","type","qualified_type","does":{},"calls"}]}.
-std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing);
 // A schedule of that tree (its entries empty) that does the same. All are of one session, and so of
 // one mode: a process has no two.
-std::string NodesYaml(Schedule tree, const std::vector<ScheduleNode>& nodes,
-                      const DoingByPath& doing);
+Schedule ScheduleOf(Schedule tree, const std::vector<ScheduleNode>& nodes,
+                    const DoingByPath& doing);
+// One line: {"nodes":[{"path","parent","name","type","qualified_type","does":{},"calls"}],
+// "schedule":{}}: the latter is a file that does the same.
+std::string NodesJson(const std::vector<ScheduleNode>& nodes, const DoingByPath& doing,
+                      const Schedule& schedule);
 
 std::string PrimitivesText(const Palette& palette, size_t max_width = kUnlimitedWidth);
 // One line: {"primitives":[{"name","value","text"}],"not_offered":[{"name","why"}]}.

@@ -7,7 +7,7 @@ from harness.family import FamilyCase
 from harness.models import MS, ModelCase, rows
 from harness.session import Session
 
-BAD_ARGUMENTS, BAD_TARGETS, NO_PROCESS, NO_MATCH, PRECONDITION = 2, 3, 4, 7, 13
+BAD_ARGUMENTS, BAD_TARGETS, NO_PROCESS, UNSUPPORTED, NO_MATCH, PRECONDITION = 2, 3, 4, 5, 7, 13
 LINEARS_OF_LAYER_1 = {"top.layers.1.attn.q_proj", "top.layers.1.attn.k_proj", "top.layers.1.attn.out_proj"}
 
 
@@ -18,8 +18,8 @@ class ScheduleCase(ModelCase):
         self.assertEqual(answer.out.count("\n"), 1)
         return json.loads(answer.out)["nodes"]
 
-    def write(self, text):
-        path = os.path.join(self.scratch, "schedule.yaml")
+    def write(self, text, name="schedule.yaml"):
+        path = os.path.join(self.scratch, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
@@ -110,6 +110,7 @@ class ApplyTest(ScheduleCase, FamilyCase):
   - {module: top.lm_head, tag: head}
   - {module: top.lm_head, tag: later}
   - {module: 'type:Linear', span: true}
+  - {module: top.layers.0.drop, span: true}
   - {module: top.layers.2.*, skip: true}
 """, "--spans", path)
         target.ask("forwards", "main", 10)
@@ -121,9 +122,9 @@ class ApplyTest(ScheduleCase, FamilyCase):
         self.assertEqual({row["calls"] for row in found.values()}, {10})
         with open(path, encoding="utf-8") as file:
             spans = [json.loads(line) for line in file]
-        self.assertEqual({span["path"] for span in spans}, LINEARS_OF_LAYER_1 | {"top.lm_head"} |
+        self.assertEqual({span["path"] for span in spans}, LINEARS_OF_LAYER_1 | {"top.lm_head", "top.layers.0.drop"} |
                          {name.replace("layers.1", "layers.0") for name in LINEARS_OF_LAYER_1})
-        self.assertEqual(len(spans), 10 * 7)
+        self.assertEqual(len(spans), 10 * 8)
         self.assertIn("tag hot: 1 modules, 10 calls, 5 delayed", session.errors)
         self.assertIn("tag layer: 7 modules, 70 calls, 0 delayed", session.errors)
         # Of entries with the same pattern, too.
@@ -153,6 +154,27 @@ class ApplyTest(ScheduleCase, FamilyCase):
         found = rows(self.finish(session, target))
         self.assertEqual({name: (row["calls"], row["delayed_calls"]) for name, row in found.items()},
                          {"top.layers.0.act": (8, 2), "top.embed": (8, 0)})
+        self.assert_ends_well(target)
+
+    def test_spans_that_are_listed_can_be_applied_as_json(self):
+        target = self.model()
+        session = self.apply(target, "  - {module: 'type:Linear', span: true, delay: 10us}\n  - {module: top, count: true}\n")
+        answer = self.daemon.ctl("schedule", "list", "--pid", target.pid, "--format", "json")
+        saved = json.loads(answer.out)["schedule"]
+        session.finish()
+        self.assertEqual(saved["schedule"][0], {"module": "top", "count": True})
+        self.assertIn({"module": "top.layers.1.attn.q_proj", "delay": "10us", "span": True}, saved["schedule"])
+        path = os.path.join(self.scratch, "spans.jsonl")
+        session = Session(self.daemon, "apply", self.write(json.dumps(saved), "schedule.json"), "--pid", target.pid, "--spans",
+                          path, command="schedule")
+        self.addCleanup(session.kill)
+        session.wait_active()
+        target.ask("forwards", "main", 3)
+        found = {path: (row["calls"], row["delayed_calls"]) for path, row in rows(self.finish(session, target)).items()}
+        self.assertEqual((found.pop("top"), set(found.values()), len(found)), ((3, 0), {(3, 3)}, 10))
+        with open(path, encoding="utf-8") as file:
+            spans = [json.loads(line) for line in file]
+        self.assertEqual(({span["type"] for span in spans}, len(spans)), ({"Linear"}, 30))
         self.assert_ends_well(target)
 
     def test_until_is_looked_up_at_once(self):
@@ -229,6 +251,17 @@ class ApplyTest(ScheduleCase, FamilyCase):
             self.eventually(lambda: calls_in(pid) == {"top.embed": ({"delay": "20us"}, calls)}, 5, "what is done in %d" % pid)
         session.finish()
         self.assertEqual(target.ask("end_forks"), [0])
+        self.assert_ends_well(target)
+
+    def test_a_process_without_torch(self):
+        target = self.start_target(script="steady.py")
+        for arguments in (("list",), ("find", "a"), ("find", "--pattern", "exp")):
+            answer = self.daemon.ctl("schedule", *arguments, "--pid", target.pid)
+            self.assert_refused(answer, UNSUPPORTED, target.pid, "has not imported torch")
+        session = self.apply(target, "  - {module: top, count: true}\n")  # waits for what comes
+        self.assertIn("has not imported torch", json.dumps(session.updates[-1]["patterns"]))
+        session.finish()
+        target.ask("finish")
         self.assert_ends_well(target)
 
     def test_bad_arguments(self):

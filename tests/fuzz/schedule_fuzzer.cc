@@ -1,5 +1,6 @@
 // A schedule's file: whatever it is, it is read or refused with its line, and what is read is
 // written so that it is read again as the same.
+#include <boost/json.hpp>
 #include <cstdint>
 #include <string>
 
@@ -13,9 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string text = sbump::TextOf(*schedule);
-  const auto again = sbump::ParseSchedule("again", text);
-  sbump::Require(schedule->entries.empty() || again.ok());
-  if (again.ok()) sbump::Require(sbump::TextOf(*again) == text);
+  for (const std::string& written : {text, boost::json::serialize(sbump::JsonOf(*schedule))}) {
+    const auto again = sbump::ParseSchedule("again", written);
+    sbump::Require(schedule->entries.empty() || again.ok());
+    if (again.ok()) sbump::Require(sbump::TextOf(*again) == text);
+  }
   sbump::v1::AttachRequest request;
   (void)sbump::Apply(*schedule, {}, request);
   return 0;

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
 #include "client/schedule/schedule_view.h"
+#include "daemon/base/str_cat.h"
 
 namespace sbump {
 namespace {
@@ -64,6 +67,7 @@ TEST_F(ApplyTest, EachPrimitive) {
   EXPECT_THAT(selection.module_exclude(),
               ElementsAre("type:Dropout", R"(re:model\.embed\.)", R"(re:model\.layers\.0\.)"));
   EXPECT_THAT(request.spans().modules(), ElementsAre("model.layers.*"));
+  EXPECT_TRUE(request.spans().no_default_skip_types()) << "what is named is followed";
   EXPECT_TRUE(request.spans().no_shapes());
 }
 
@@ -107,6 +111,13 @@ TEST_F(ApplyTest, SomethingIsDone) {
   EXPECT_FALSE(Apply("version: 1\nschedule: [{module: top, skip: true}]\n").ok());
 }
 
+// Of what is read from that JSON.
+std::string TextOfJsonOf(const Schedule& schedule) {
+  const std::string json = boost::json::serialize(JsonOf(schedule));
+  const auto again = ParseSchedule("again", json);
+  return again.ok() ? TextOf(*again) : StrCat(again.status().message(), ": ", json);
+}
+
 TEST(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   const auto schedule = ParseSchedule("s.yaml", kWhole);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
@@ -114,6 +125,7 @@ TEST(ScheduleFileTest, WhatIsWrittenIsReadAgain) {
   const auto again = ParseSchedule("again", text);
   ASSERT_TRUE(again.ok()) << again.status() << text;
   EXPECT_EQ(TextOf(*again), text);
+  EXPECT_EQ(TextOfJsonOf(*schedule), text);
   ASSERT_EQ(again->entries.size(), 4u);
   EXPECT_EQ(again->entries[0].delay_ns, 100'000u);
   EXPECT_EQ(again->entries[0].tag, "hot");
@@ -135,6 +147,14 @@ TEST(ScheduleFileTest, ControlCharactersAreWrittenAsTheyWereRead) {
   EXPECT_EQ(again->entries[0].tag, schedule->entries[0].tag);
   EXPECT_EQ(again->prefix, "a\rb");
   EXPECT_EQ(again->callables, schedule->callables);
+  EXPECT_EQ(TextOfJsonOf(*schedule), TextOf(*schedule));
+}
+
+TEST(ScheduleFileTest, TagsThatLookLikeOtherThingsAreSaved) {
+  for (const char* tag : {"true", "7", "007", "123456789012345678901234567890"}) {
+    const Schedule schedule{.entries = {{.pattern = "top", .tag = tag}}};
+    EXPECT_EQ(TextOfJsonOf(schedule), TextOf(schedule));
+  }
 }
 
 TEST(ScheduleFileTest, Json) {
@@ -204,10 +224,13 @@ TEST(ScheduleViewTest, WhatSessionsDo) {
             "        top   M     count, span               7\n"
             "top     fc    M     delay 10us, sample 3      9\n"
             "top     act   M\n");
-  EXPECT_THAT(NodesJson(nodes, doing), HasSubstr(R"("does":{"delay":"10us","sample":"3"})"));
-  const auto schedule = ParseSchedule(
-      "yaml",
-      NodesYaml({.root = "app.M", .prefix = "top", .callables = {"app.Piece"}}, nodes, doing));
+  const Schedule saved =
+      ScheduleOf({.root = "app.M", .prefix = "top", .callables = {"app.Piece"}}, nodes, doing);
+  const std::string json = NodesJson(nodes, doing, saved);
+  EXPECT_THAT(json, HasSubstr(R"("does":{"delay":"10us","sample":"3"})"));
+  EXPECT_THAT(json, HasSubstr(R"("schedule":[{"module":"top","count":true,"span":true},)"
+                              R"({"module":"top.fc","delay":"10us","sample":3}])"));
+  const auto schedule = ParseSchedule("yaml", TextOf(saved));
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(schedule->root, "app.M");
   EXPECT_EQ(schedule->prefix, "top");
@@ -222,7 +245,8 @@ TEST(ScheduleViewTest, WhatSleepsIsSavedSo) {
   doing["top"] = {.entry = {.pattern = "top", .delay_ns = 50'000'000}, .sleep = true};
   v1::ListModulesReply modules;
   modules.add_modules()->set_path("top");
-  const auto schedule = ParseSchedule("yaml", NodesYaml({}, ScheduleNodes(modules, false), doing));
+  const auto schedule =
+      ParseSchedule("yaml", TextOf(ScheduleOf({}, ScheduleNodes(modules, false), doing)));
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_TRUE(schedule->sleep);
   EXPECT_EQ(schedule->entries[0].delay_ns, 50'000'000u);
