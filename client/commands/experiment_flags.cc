@@ -27,6 +27,14 @@ absl::Status AddControl(std::string_view flag, const std::vector<std::string>& p
   return absl::OkStatus();
 }
 
+v1::TargetGroup& GroupNamed(const std::string& name, v1::Experiment* experiment) {
+  for (v1::TargetGroup& group : *experiment->mutable_groups())
+    if (group.name() == name) return group;
+  v1::TargetGroup& group = *experiment->add_groups();
+  group.set_name(name);
+  return group;
+}
+
 // In the message that is the default.
 template <typename Value>
 absl::Status CheckNotZero(std::string_view flag, const std::optional<Value>& value) {
@@ -45,6 +53,21 @@ absl::Status CheckNoneIsZero(const ExperimentFlags& flags) {
 }
 
 }  // namespace
+
+absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experiment* experiment) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("--group \"", text, "\": write NAME=PATTERN, as in parse=*/parser.py:*"));
+  }
+  const std::string name = text.substr(0, equals);
+  SelectionFlags one;
+  (of_model ? one.modules : one.targets) = {text.substr(equals + 1)};
+  absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);
+  if (!selection.ok()) return Annotate(selection.status(), StrCat("--group ", name));
+  GroupNamed(name, experiment).mutable_selection()->MergeFrom(*selection);
+  return absl::OkStatus();
+}
 
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget) {
   app->add_option("--metric", flags->metric,

@@ -31,6 +31,10 @@ struct ExperimentFlags {
 // `default_budget`: what is said to be the default of --budget.
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget);
 
+// Of `--group NAME=PATTERN`: adds a group, or a pattern to that of this name. `of_model`: the
+// pattern is one of modules. kInvalidArgument, naming the flag.
+absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experiment* experiment);
+
 // Adds the groups of --positive-control and --negative-control, named by their patterns.
 // kInvalidArgument, naming the flag.
 absl::Status AddControls(const ExperimentFlags& flags, v1::Experiment* experiment);

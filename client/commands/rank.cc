@@ -19,6 +19,9 @@ absl::Status CheckSelection(const RankFlags& flags) {
   if (flags.by_module() && flags.selection.HasPatterns())
     return absl::InvalidArgumentError(
         "--by module ranks modules of a model: choose some by --module, not by --target");
+  if (!flags.groups.empty() && flags.selection.HasTargets())
+    return absl::InvalidArgumentError(
+        "--group and --target (--targets, --module): either says what is ranked");
   if (!flags.by_module() && !flags.selection.modules.empty())
     return absl::InvalidArgumentError("--module is for --by module");
   if (flags.by_module() && flags.depth != "auto")
@@ -42,12 +45,17 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   if (const absl::Status status = AddControls(flags.experiment, &base); !status.ok())
     return Fail(ExitCode::kBadTargets, ToStd(status.message()));
+  v1::Experiment named;
+  for (const std::string& text : flags.groups) {
+    const absl::Status status = AddNamedGroup(text, flags.by_module(), &named);
+    if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
+  }
   base.set_budget_is_bound(true);  // what is left is for the next experiment
   TakeProcesses(flags.processes, base.mutable_attach());
   base.mutable_attach()->set_client_name(ClientName());
   ExperimentSession session(context, flags.experiment);
   if (const ExitCode code = session.Connect(); code != ExitCode::kOk) return code;
-  return Rank(context, flags, base, session);
+  return Rank(context, flags, base, named, session);
 }
 
 void AddRankFlags(CLI::App* app, RankFlags* flags) {
@@ -62,6 +70,11 @@ void AddRankFlags(CLI::App* app, RankFlags* flags) {
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"auto", "package", "module", "class", "function"})
                   .description("auto|package|module|class|function"));
+  AddRepeated(app, "--group", &flags->groups,
+              "rank these targets as one, opened like any other where it matters, instead of "
+              "packages and modules; a pattern of --target, or of --module with --by module; "
+              "repeatable, and of one name with several patterns")
+      ->type_name("NAME=PATTERN");
   AddDuration(app, "--look", &flags->look_ns,
               "look for so long at what is called, before anything is slowed (default: 3s)");
   app->add_flag("--no-confirmation", flags->no_confirmation,

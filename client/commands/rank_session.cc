@@ -49,11 +49,17 @@ void TakeAwayDelay(Target& target) {
 
 // All that there is, where nothing is chosen.
 absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
-                                                      const v1::Experiment& base) {
+                                                      const v1::Experiment& base,
+                                                      const v1::Experiment& named) {
   SelectionFlags selection = flags.selection;
-  if (!selection.HasTargets() && flags.by_module()) selection.modules = {"*"};
-  if (!selection.HasTargets()) selection.targets = {"*:*"};
+  const bool is_chosen = selection.HasTargets() || named.groups_size() != 0;
+  if (!is_chosen && flags.by_module()) selection.modules = {"*"};
+  if (!is_chosen && !flags.by_module()) selection.targets = {"*:*"};
   SB_ASSIGN_OR_RETURN(v1::TargetSelection look, BuildSelection(selection));
+  for (const v1::TargetGroup& group : named.groups()) {
+    look.mutable_patterns()->MergeFrom(group.selection().patterns());
+    look.mutable_modules()->MergeFrom(group.selection().modules());
+  }
   for (v1::TargetPattern& pattern : *look.mutable_patterns()) TakeAwayDelay(pattern);
   for (v1::ModuleTarget& module : *look.mutable_modules()) TakeAwayDelay(module);
   // Of these the answer is known.
@@ -63,6 +69,18 @@ absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
       look.add_exclude(pattern.pattern());
   }
   return look;
+}
+
+std::vector<NamedGroup> NamedGroups(const v1::Experiment& named) {
+  std::vector<NamedGroup> groups;
+  for (const v1::TargetGroup& group : named.groups()) {
+    groups.push_back({.name = group.name(), .patterns = {}});
+    for (const v1::TargetPattern& pattern : group.selection().patterns())
+      groups.back().patterns.push_back(pattern.pattern());
+    for (const v1::ModuleTarget& module : group.selection().modules())
+      groups.back().patterns.push_back(module.pattern());
+  }
+  return groups;
 }
 
 // What a group's selection has beside its targets.
@@ -95,10 +113,11 @@ v1::TargetGroup GroupOf(const GroupNode& node, const std::string& part_of, bool 
 class Ranker {
  public:
   Ranker(const CommandContext& context, const RankFlags& flags, v1::Experiment base,
-         ExperimentSession& session)
+         v1::Experiment named, ExperimentSession& session)
       : context_(context),
         flags_(flags),
         base_(std::move(base)),
+        named_(std::move(named)),
         session_(session),
         budget_(MonotonicNs(), flags.BudgetNs(), !flags.no_confirmation) {}
 
@@ -116,7 +135,7 @@ class Ranker {
  private:
   ExitCode LookAround() {
     v1::AttachRequest request = base_.attach();
-    const absl::StatusOr<v1::TargetSelection> selection = SelectionToLookAt(flags_, base_);
+    const absl::StatusOr<v1::TargetSelection> selection = SelectionToLookAt(flags_, base_, named_);
     if (!selection.ok()) return Fail(ExitCode::kBadTargets, ToStd(selection.status().message()));
     *request.mutable_selection() = *selection;
     frame_ = Frame(flags_, *selection);
@@ -125,9 +144,12 @@ class Ranker {
     const CallsSeen seen = LookAtCalls(session_.client(), session_.stopper(), request);
     if (session_.stopper().is_stopped()) return Fail(ExitCode::kInvalid, kNothingYet);
     if (seen.outcome.code != ExitCode::kOk) return Fail(seen.outcome.code, seen.outcome.message);
-    const Width width = flags_.selection.HasTargets() ? Width::kCalled : Width::kAll;
+    const bool is_chosen = flags_.selection.HasTargets() || named_.groups_size() != 0;
+    const Width width = is_chosen ? Width::kCalled : Width::kAll;
     items_ = flags_.by_module() ? ModuleItems(seen.head.targets(), width)
                                 : CodeItems(seen.head.targets(), width);
+    for (const std::string& name : PutIntoGroups(NamedGroups(named_), items_))
+      notes_.push_back(StrCat("group ", name, ": nothing of it was called: it was not tested"));
     if (items_.empty())
       return Fail(ExitCode::kNoMatch, "nothing but the metric's own function was called");
     Say(StrCat(HumanCount(items_.size()), flags_.by_module() ? " modules" : " functions",
@@ -263,7 +285,8 @@ class Ranker {
 
   const CommandContext& context_;
   const RankFlags& flags_;
-  const v1::Experiment base_;  // its groups are controls
+  const v1::Experiment base_;   // its groups are controls
+  const v1::Experiment named_;  // groups of --group
   ExperimentSession& session_;
   RankBudget budget_;
   v1::TargetSelection frame_;
@@ -279,8 +302,8 @@ class Ranker {
 }  // namespace
 
 ExitCode Rank(const CommandContext& context, const RankFlags& flags, const v1::Experiment& base,
-              ExperimentSession& session) {
-  return Ranker(context, flags, base, session).Go();
+              const v1::Experiment& named, ExperimentSession& session) {
+  return Ranker(context, flags, base, named, session).Go();
 }
 
 }  // namespace sbump

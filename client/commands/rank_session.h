@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/commands/command.h"
 #include "client/commands/experiment_session.h"
@@ -15,6 +16,7 @@ namespace sbump {
 struct RankFlags {
   ProcessFlags processes;
   SelectionFlags selection;
+  std::vector<std::string> groups;  // NAME=PATTERN
   std::string by = "code";
   std::string depth = "auto";
   std::optional<uint64_t> look_ns;
@@ -26,8 +28,9 @@ struct RankFlags {
   bool by_module() const { return by == "module"; }
 };
 
-// `base`: what all experiments have in common; its groups are controls. `session` is connected.
+// `base`: what all experiments have in common; its groups are controls. `named`: those of --group.
+// `session` is connected.
 ExitCode Rank(const CommandContext& context, const RankFlags& flags, const v1::Experiment& base,
-              ExperimentSession& session);
+              const v1::Experiment& named, ExperimentSession& session);
 
 }  // namespace sbump

@@ -30,29 +30,6 @@ uint64_t BudgetToConfirm(const SweepFlags& flags) {
   return flags.experiment.budget_ns.value_or(0) / kPartToConfirm;
 }
 
-// `NAME=PATTERN`; groups of one name are one.
-absl::Status AddGroup(const std::string& text, v1::Experiment& experiment) {
-  const size_t equals = text.find('=');
-  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(
-        StrCat("--group \"", text, "\": write NAME=PATTERN, as in parse=*/parser.py:*"));
-  }
-  const std::string name = text.substr(0, equals);
-  SelectionFlags one;
-  one.targets = {text.substr(equals + 1)};
-  absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);
-  if (!selection.ok()) return Annotate(selection.status(), StrCat("--group ", name));
-  for (v1::TargetGroup& group : *experiment.mutable_groups()) {
-    if (group.name() != name) continue;
-    group.mutable_selection()->MergeFrom(*selection);
-    return absl::OkStatus();
-  }
-  v1::TargetGroup& group = *experiment.add_groups();
-  group.set_name(name);
-  *group.mutable_selection() = *std::move(selection);
-  return absl::OkStatus();
-}
-
 // The daemon takes the first two.
 absl::Status PutFirst(const std::string& name, int place, v1::Experiment& experiment) {
   for (int i = place; i < experiment.groups_size(); ++i) {
@@ -94,7 +71,8 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
     group.set_name(std::string(kAllTargets));
     *group.mutable_selection() = std::move(selection);
   }
-  for (const std::string& text : flags.groups) SB_RETURN_IF_ERROR(AddGroup(text, experiment));
+  for (const std::string& text : flags.groups)
+    SB_RETURN_IF_ERROR(AddNamedGroup(text, false, &experiment));
   SB_RETURN_IF_ERROR(TakeFactorial(flags, experiment));
   return AddControls(flags.experiment, &experiment);
 }

@@ -7,7 +7,8 @@
 
 namespace sbump {
 
-enum class GroupLevel { kPackage, kModule, kClass, kFunction, kModelModule };
+// kNamed: a group of the user's own.
+enum class GroupLevel { kNamed, kPackage, kModule, kClass, kFunction, kModelModule };
 
 // One of the groups that an item is within; the last one is the item itself.
 struct ItemStep {
@@ -20,6 +21,7 @@ struct ItemStep {
 struct CalledItem {
   std::vector<ItemStep> steps;  // from the outermost; at least one
   uint64_t calls = 0;
+  std::string found_by;  // the target that owns it
 };
 
 }  // namespace sbump

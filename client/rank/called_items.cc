@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "daemon/base/str_cat.h"
@@ -82,7 +83,10 @@ using Calls = std::map<std::pair<std::string, std::string>, CalledItem>;
 void Count(const v1::TargetStats& row, const std::pair<std::string, std::string>& name,
            CalledItem (*make)(const v1::TargetStats& row), Calls& calls) {
   const auto [item, is_new] = calls.try_emplace(name);
-  if (is_new) item->second = make(row);
+  if (is_new) {
+    item->second = make(row);
+    item->second.found_by = row.pattern();
+  }
   item->second.calls += row.calls();
 }
 
@@ -132,6 +136,36 @@ std::vector<CalledItem> ModuleItems(const google::protobuf::RepeatedPtrField<v1:
     Count(row, {row.qualname(), ""}, ModuleItem, calls);
   }
   return Listed(std::move(calls), width);
+}
+
+std::vector<std::string> PutIntoGroups(const std::vector<NamedGroup>& groups,
+                                       std::vector<CalledItem>& items) {
+  std::map<std::string_view, const NamedGroup*> by_pattern;
+  std::map<std::string, std::set<const NamedGroup*>> users;  // of a name
+  for (const NamedGroup& group : groups) {
+    for (const std::string& pattern : group.patterns) by_pattern.emplace(pattern, &group);
+    users[group.name] = {nullptr, &group};  // its own
+  }
+  std::set<const NamedGroup*> empty;
+  for (const NamedGroup& group : groups) empty.insert(&group);
+  for (const CalledItem& item : items) {
+    const auto group = by_pattern.find(item.found_by);
+    if (group == by_pattern.end()) continue;
+    empty.erase(group->second);
+    for (const ItemStep& step : item.steps) users[step.name].insert(group->second);
+  }
+  for (CalledItem& item : items) {
+    const auto group = by_pattern.find(item.found_by);
+    if (group == by_pattern.end()) continue;
+    const auto& [name, patterns] = *group->second;
+    for (ItemStep& step : item.steps)
+      if (users[step.name].size() > 1) step.name = ShortName(StrCat(step.name, " of ", name));
+    item.steps.insert(item.steps.begin(), ItemStep{name, GroupLevel::kNamed, patterns});
+  }
+  std::vector<std::string> names;
+  for (const NamedGroup& group : groups)
+    if (empty.contains(&group)) names.push_back(group.name);
+  return names;
 }
 
 }  // namespace sbump

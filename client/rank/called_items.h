@@ -29,4 +29,15 @@ std::vector<CalledItem> CodeItems(const google::protobuf::RepeatedPtrField<v1::T
 std::vector<CalledItem> ModuleItems(const google::protobuf::RepeatedPtrField<v1::TargetStats>& rows,
                                     Width width);
 
+struct NamedGroup {
+  std::string name;
+  std::vector<std::string> patterns;  // that select all of it
+};
+
+// Puts each item into the group with the pattern that it was found by, as its outermost step. Other
+// steps that are in several groups, or are called as one is, say in which: "shop.orders of NAME".
+// Returns the names of groups that no item is in.
+std::vector<std::string> PutIntoGroups(const std::vector<NamedGroup>& groups,
+                                       std::vector<CalledItem>& items);
+
 }  // namespace sbump

@@ -77,7 +77,9 @@ GroupNode Grown(Growing&& growing) {
   if (node.patterns.empty()) node.patterns = growing.own;
   const bool lists_parts = node.patterns.empty();
   node.parts = PartsOf(std::move(growing));
-  if (node.parts.size() == 1) return std::move(node.parts.front());
+  const bool is_named = node.level == GroupLevel::kNamed;
+  if (node.parts.size() == 1 && !is_named) return std::move(node.parts.front());
+  if (node.parts.size() == 1) node.parts = std::vector<GroupNode>(node.parts.front().parts);
   if (lists_parts) {
     for (const GroupNode& part : node.parts) AddNew(part.patterns, node.patterns);
   }
@@ -96,7 +98,8 @@ std::vector<GroupNode> MakeGroupTree(const std::vector<CalledItem>& items, Group
   Growing root;
   for (const CalledItem& item : items) Add(item, deepest, root);
   std::vector<GroupNode> groups = PartsOf(std::move(root));
-  while (groups.size() == 1 && !groups.front().parts.empty()) {
+  while (groups.size() == 1 && !groups.front().parts.empty() &&
+         groups.front().level != GroupLevel::kNamed) {
     std::vector<GroupNode> parts = std::move(groups.front().parts);
     groups = std::move(parts);
   }
@@ -107,7 +110,8 @@ std::vector<GroupNode> Expanded(std::vector<GroupNode> groups, size_t most) {
   while (true) {
     size_t largest = groups.size(), items = 1;
     for (size_t i = 0; i < groups.size(); ++i) {
-      const bool fits = groups.size() - 1 + groups[i].parts.size() <= most;
+      const bool fits = groups[i].level != GroupLevel::kNamed &&
+                        groups.size() - 1 + groups[i].parts.size() <= most;
       if (!fits || ItemsOf(groups[i]) <= items) continue;
       largest = i;
       items = ItemsOf(groups[i]);

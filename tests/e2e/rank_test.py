@@ -69,6 +69,22 @@ class RankTest(Case):
         self.assertIn("Confirmation", file.with_suffix(".html").read_text())
         self.assert_unharmed(target)
 
+    def test_groups_of_ones_own(self):
+        """Of which one matters, one does not, and nothing of one is called. (What does not matter may have an effect, and is opened
+        then: a delay keeps a processor awake.)"""
+        target = self.start_service()
+        groups = [flag for group in ("hot=*/part_03.py:*", "hot=*/part_04.py:*", "cold=*/part_0[56].py:*", "idle=*/thirty.py:load")
+                  for flag in ("--group", group)]
+        ranking = self.ranking_of(self.rank(target, *groups, "--depth", "module", "--budget", "70s", "--no-confirmation"))
+        verdicts = {result["name"]: result["verdict"] for result in ranking["results"]}
+        opened = {one["group"]["name"]: one["parts"] for one in ranking["opened"]}
+        self.assertEqual(set(opened["hot"]), {"shop.part_03", "shop.part_04"}, ranking)
+        self.assertEqual(verdicts.pop("shop.part_03"), "MATTERS", ranking)
+        self.assertIn(set(verdicts), ({"shop.part_04", "cold"}, {"shop.part_04", *opened.get("cold", ())}), ranking)
+        self.assertEqual(set(verdicts.values()), {"DOES_NOT_MATTER"}, ranking)
+        self.assertIn("group idle: nothing of it was called: it was not tested", ranking["warnings"])
+        self.assert_unharmed(target)
+
     def test_a_negative_control(self):
         """Which is not ranked itself, and is in none of the groups."""
         target = self.start_service()
@@ -127,7 +143,8 @@ class RankTest(Case):
         for arguments, why in ((["--native", "libc.so.6:write"], "--native"), (["--module", "top"], "--by module"),
                                (["--by", "module", "--target", "*:*"], "--module"),
                                (["--by", "module", "--depth", "class"], "--depth"), (["--look", "0s"], "--look"),
-                               (["--budget", "6s"], "--budget 6s with --look 3s")):
+                               (["--budget", "6s"], "--budget 6s with --look 3s"),
+                               (["--group", "a=*:f", "--target", "*:g"], "--group and --target")):
             answer = self.daemon.ctl("rank", "--pid", 1, *STEP, "--yes", *arguments)
             self.assertEqual(answer.code, BAD_ARGUMENTS, answer)
             self.assertIn(why, answer.err)

@@ -48,6 +48,25 @@ TEST_F(CalledItemsTest, AFunctionIsWithinPackagesAModuleAndAClass) {
   EXPECT_EQ(items[0].steps[4].level, GroupLevel::kFunction);
 }
 
+TEST_F(CalledItemsTest, GroupsOfTheUsersOwn) {
+  Add("/app/shop/a.py", "shop.a", "f").set_pattern("shop.a:f");
+  Add("/app/shop/a.py", "shop.a", "g").set_pattern("*:g");
+  Add("/app/other.py", "other", "h").set_pattern("*:h");
+  std::vector<CalledItem> items = Code(Width::kCalled);
+  const std::vector<NamedGroup> groups = {
+      {"first", {"shop.a:f"}}, {"other", {"*:x", "*:g", "*:h"}}, {"none", {"*:y"}}};
+  EXPECT_THAT(PutIntoGroups(groups, items), ElementsAre("none"));
+  ASSERT_THAT(items, SizeIs(3));
+  EXPECT_THAT(NamesOf(items[0]), ElementsAre("other", "other of other", "other:h"))
+      << "a part is not called as the whole is";
+  EXPECT_THAT(NamesOf(items[1]),
+              ElementsAre("first", "shop of first", "shop.a of first", "shop.a:f"));
+  EXPECT_THAT(NamesOf(items[2]),
+              ElementsAre("other", "shop of other", "shop.a of other", "shop.a:g"));
+  EXPECT_EQ(items[2].steps[0].level, GroupLevel::kNamed);
+  EXPECT_THAT(items[2].steps[0].patterns, ElementsAre("*:x", "*:g", "*:h"));
+}
+
 TEST_F(CalledItemsTest, WhatIsDefinedWithinAFunctionIsOfThatFunctionsClass) {
   Add("/app/a.py", "a", "Outer.Inner.run.<locals>.<lambda>");
   Add("/app/a.py", "a", "run.<locals>.Local.method");
