@@ -1,9 +1,32 @@
 """Spans in the forms that other programs read."""
 import json
+import pathlib
+import signal
+import subprocess
 
 from harness import chrome_trace
 from harness.case import main
 from harness.spans import SPANS_OF_FORWARD, SpansCase
+
+
+PROTO = pathlib.Path(__file__).resolve().parents[2] / "proto"
+
+
+def messages(data):
+    """What is behind each length, a varint."""
+    at = 0
+    while at < len(data):
+        length, shift = 0, 0
+        while data[at] & 0x80:
+            length, shift, at = length | (data[at] & 0x7f) << shift, shift + 7, at + 1
+        length, at = length | data[at] << shift, at + 1
+        yield data[at:at + length]
+        at += length
+
+
+def decoded(message):
+    return "\n" + subprocess.run(["protoc", "--decode=sbump.v1.SpanBatch", "-I", PROTO, "sbump/v1/modules.proto"],
+                                 input=message, capture_output=True, check=True).stdout.decode()
 
 
 class ExportTest(SpansCase):
@@ -49,6 +72,20 @@ class ExportTest(SpansCase):
         self.assertEqual(len(stacks), SPANS_OF_FORWARD)
         self.assertIn("top;top.layers.2;top.layers.2.attn;top.layers.2.attn.q_proj", stacks)
         self.assertTrue(all(ns > 0 for ns in stacks.values()))
+        self.assert_ends_well(target)
+
+    def test_protobuf(self):
+        """As its own compiler reads it: messages, each behind its length."""
+        target = self.odd_model()
+        spans = self.start_spans(target, form="protobuf")
+        target.ask("forwards", "main", 3)
+        spans.child.send_signal(signal.SIGINT)
+        self.assertEqual(spans.child.wait(), 0, spans.child.errors)
+        with open(spans.path, "rb") as file:
+            texts = [decoded(one) for one in messages(file.read())]
+        self.assertEqual(sum(text.count("\nspans {") for text in texts), 3 * SPANS_OF_FORWARD)
+        self.assertIn('path: "top.layers.2.attn.q_proj"', "".join(texts))
+        self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
     def test_a_table_for_people(self):

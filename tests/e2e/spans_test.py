@@ -7,7 +7,7 @@ import time
 
 from harness import chrome_trace, traces
 from harness.case import each_interpreter, each_mechanism, each_with_greenlet, each_with_torch_and_greenlet, main
-from harness.models import MS, Q_PROJ
+from harness.models import MS, Q_PROJ, rows
 from harness.spans import SPANS_OF_FORWARD, SpansCase
 
 BAD_ARGUMENTS, UNSUPPORTED = 2, 5
@@ -246,6 +246,8 @@ class AttachTest(SpansCase):
         session = self.attach(target, "--module", "top.layers.*", "--module", "top", "--target", "*:nothing_like_it",
                               "--spans", path)
         target.ask("forwards", "main", 50)
+        # Figures come while it runs, too.
+        session.wait_for(lambda update: rows(update).get("top", {}).get("spans", {}).get("calls") == 50, 10)
         last = session.finish()
         self.assert_clean_proof(last)
         with open(path, encoding="utf-8") as file:

@@ -19,6 +19,13 @@ class RealTorchTest(SpansCase):
         self.assertIn({"names": ["top.view", "top.embed.weight", "top.lm_head.weight"], "same_tensor": False}, reply["ties"])
         [short] = [module for module in reply["modules"] if module["path"] == "top.short"]
         self.assertEqual((short["parameters"]["weight"]["dtype"], short["buffers"]["steps"]["dtype"]), ("float16", "int64"))
+        self.assertGreater(target.ask("make_each_dtype"), 10)
+        told = {module["path"]: {name: [tensor["dtype"], tensor["device"]] for kind in ("parameters", "buffers")
+                                 for name, tensor in module[kind].items()} for module in self.modules(target)["modules"]}
+        true = target.ask("tensors")
+        self.assertEqual({path: {name: one for name, one in tensors.items() if one != true[path][name]}
+                          for path, tensors in told.items() if tensors != true[path]}, {})
+        self.assertEqual(told, true)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
@@ -48,6 +55,18 @@ class RealTorchTest(SpansCase):
         told = self.text_of(target, lambda: target.ask("odd_calls"), style="pythooks")
         self.assertEqual(told.splitlines(), expected)
         self.check_hooks(target)
+        self.assert_ends_well(target)
+
+    @each_with_torch
+    def test_spans_of_each_type_by_its_own_forward(self, python):
+        target = self.model(python, "torch")
+        target.ask("make_each_type")
+        alone = target.ask("call_each_type")
+        expected = target.ask("oracle", "call_each_type")
+        results = []
+        told = self.text_of(target, lambda: results.append(target.ask("call_each_type")), style="pythooks")
+        self.assertEqual(told.splitlines(), expected)
+        self.assertEqual(results, [alone])
         self.assert_ends_well(target)
 
     @each_with_torch
@@ -105,14 +124,26 @@ class RealTorchTest(SpansCase):
     @each_with_torch
     def test_a_compiled_model_is_a_span_without_its_layers(self, python):
         """What it compiles it does not call as modules; where torch gives up on a part, that part it does."""
-        target = self.model(python, "torch")
-        if not target.ask("compile_main"):
+        reasons = {}
+        for backend in ("eager", "aot_eager", "inductor"):
+            target = self.model(python, "torch")
+            why = target.ask("compile_main", backend)
+            if why is None:
+                self.check_compiled(target)
+            else:
+                reasons[backend] = why
             self.assert_ends_well(target)
-            self.skipTest("this torch has no torch.compile")
-        spans = self.spans_of(target, lambda: target.ask("forward", "main"))
+        if reasons.get("eager") == "this torch has no torch.compile":
+            self.skipTest(reasons["eager"])
+        print("torch.compile did not work with: %s" % (reasons or "none"))
+        self.assertLessEqual(set(reasons), {"inductor"})
+
+    def check_compiled(self, target):
+        alone, results = target.ask("outputs", "main"), []
+        spans = self.spans_of(target, lambda: results.append(target.ask("outputs", "main")), "--delay", "50us")
+        self.assertEqual(results, [alone])
         self.assertIn("OptimizedModule", {span["type"] for span in spans if span["depth"] == 0})
         self.assertFalse([span["path"] for span in spans if span["path"].endswith("_proj")])
-        self.assert_ends_well(target)
 
     @each_with_torch
     def test_scripted_modules_are_said_to_be_opaque(self, python):
@@ -122,6 +153,10 @@ class RealTorchTest(SpansCase):
         opaque = [module for module in reply["modules"] if module["note"]]
         self.assertIn("TorchScript", opaque[0]["note"])
         self.assertEqual([module["path"] for module in reply["modules"]].count("top"), 1)
+        alone, results = target.ask("call_script", "traced"), []
+        spans = self.spans_of(target, lambda: results.append(target.ask("call_script", "traced")), "--delay", "50us")
+        self.assertEqual(results, [alone])
+        self.assertEqual([(span["type"], span["depth"]) for span in spans], [("TopLevelTracedModule", 0)])
         self.assert_ends_well(target)
 
 

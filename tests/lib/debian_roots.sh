@@ -6,7 +6,8 @@
 # Writes the launchers to the file LIST, one a line. A launcher is called like the interpreter: it runs it in
 # a mount namespace and a root of its own, in which the rest of the machine's files are where they are
 # outside. What cannot be made (no mirror, no rights) is left out, and a line `skipped WHAT: WHY` says so.
-# --torch: instead roots with PyTorch and greenlet, too, where the suite has them: 1 GB each.
+# --torch: instead roots with PyTorch and greenlet, too, where the suite has them, and with what torch.compile generates code
+# with: 1.5 GB each.
 #
 # Roots are kept in $SBUMP_TEST_ROOTS (~/.cache/sbump-test-roots); remove a folder there to have it made anew.
 set -euo pipefail
@@ -18,6 +19,7 @@ source "$REPO/tests/lib/mirror.sh"
 # Python, and the suites that may have it, best first: sid and forky move on.
 WANTED=("3.9 bullseye" "3.13 trixie" "3.14 sid forky" "3.15 sid forky")
 WANTED_WITH_TORCH=("3.13 trixie" "3.14 sid forky")
+TORCH=python3-torch,python3-greenlet,python3-setuptools,libtorch-dev,g++
 # Where Debian's alternatives would lead, in a root in which no package was configured.
 LIBRARIES=/usr/lib/x86_64-linux-gnu/blas:/usr/lib/x86_64-linux-gnu/lapack
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -31,14 +33,14 @@ make_root() {
   timeout 900 mmdebstrap --variant=extract "${usr_merge[@]}" --keyring="$KEYRING" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
     --aptopt='Acquire::Retries "3"' --aptopt='APT::Install-Recommends "false"' \
-    --include="python$version-minimal,libpython$version,libpython$version-stdlib${with_torch:+,python3-torch,python3-greenlet}" \
+    --include="python$version-minimal,libpython$version,libpython$version-stdlib${with_torch:+,$TORCH,libpython$version-dev}" \
     "$suite" "$dir" "deb $(mirror) $suite main"
 }
 
-# runs VERSION DIR. Roots that were made before they had the library, or greenlet, are made anew.
+# runs VERSION DIR. Roots that were made before they had the library, or all of TORCH, are made anew.
 runs() {
   local ask="print(6 * 7)"
-  [[ -z $with_torch ]] || ask="import greenlet, torch; $ask"
+  [[ -z $with_torch ]] || ask="import greenlet, shutil, setuptools.command.build_ext, torch; assert shutil.which('g++'); $ask"
   [[ $(LD_LIBRARY_PATH=$LIBRARIES chroot "$2" "/usr/bin/python$1" -c "$ask" 2>/dev/null | tail -n 1) == 42 ]] &&
     compgen -G "$2/usr/lib/*/libpython$1.so.1.0" >/dev/null
 }

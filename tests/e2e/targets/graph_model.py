@@ -1,4 +1,5 @@
 """A process with a PyTorch model whose graph torch.fx can trace, and what torch.fx says of it."""
+import hashlib
 import math
 import operator
 import threading
@@ -151,6 +152,7 @@ def recurse(times):
 
 
 def train(steps):
+    """Losses, and what is left of the gradients and weights, to the last bit."""
     torch.manual_seed(5)
     model = models["main"].train()
     model.load_state_dict(BEGIN)
@@ -162,8 +164,12 @@ def train(steps):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-    return losses + [float(parameter.grad.sum()) for parameter in model.parameters()]
+        losses.append(float(loss.item()).hex())
+    seen = hashlib.sha256()
+    for parameter in model.parameters():
+        for one in (parameter, parameter.grad):
+            seen.update(one.detach().contiguous().numpy().tobytes())
+    return [losses, seen.hexdigest()]
 
 
 class ScopedTracer(fx.Tracer):

@@ -137,13 +137,15 @@ def forwards(name, count):
 @command
 def call_each(count):
     """Nanoseconds of a call: of a module, of an object that is none, of a function."""
-    def each(callee, *arguments):
+    def each(callee, *arguments, times=count):
         begin = time.perf_counter_ns()
-        for _ in range(count):
+        for _ in range(times):
             callee(*arguments)
-        return (time.perf_counter_ns() - begin) / count
+        return (time.perf_counter_ns() - begin) / times
 
-    return {"module": each(models["main"].layers[0].skip, None), "object": each(Thing(7)), "function": each(lambda: 7)}
+    # A function is called in no time: some milliseconds of calls, or chance decides.
+    return {"module": each(models["main"].layers[0].skip, None), "object": each(Thing(7)),
+            "function": each(lambda: 7, times=20 * count)}
 
 
 @command
@@ -245,14 +247,26 @@ def load(workers, batches):
 
 
 @command
-def compile_main():
-    """Whether this torch has torch.compile: without generated code, so that no compiler is needed."""
+def compile_main(backend):
+    """Why that cannot be had here, if it cannot: inductor generates code, for which it needs a compiler."""
     if not hasattr(torch, "compile"):
-        return False
+        return "this torch has no torch.compile"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.gettempdir()  # else it asks for the user's name
-    models["main"] = torch.compile(models["main"], backend="eager")
-    forward("main")
-    return True
+    compiled = torch.compile(models["main"].eval(), backend=backend)
+    try:
+        with torch.no_grad():
+            compiled(tokens())
+    except Exception as error:
+        return str(error).strip().splitlines()[0]
+    models["main"] = compiled
+    return None
+
+
+@command
+def outputs(name):
+    """Of a forward, to the last bit. The real torch alone."""
+    with torch.no_grad():
+        return [one.hex() for one in models[name](tokens()).flatten().tolist()]
 
 
 @command
@@ -309,6 +323,26 @@ def make_views():
     model.view = nn.Parameter(model.lm_head.weight.detach()[3:5])
     model.short = nn.Linear(2, 3).half()
     model.short.register_buffer("steps", torch.zeros(2, 2, dtype=torch.int64))
+
+
+@command
+def make_each_dtype():
+    """Buffers of each element type that this torch can make one of, and one without memory. How many. The real torch alone."""
+    types = sorted({str(one) for one in vars(torch).values() if isinstance(one, torch.dtype)})
+    holder = models["main"].each = nn.Module()
+    for name in types:
+        kind = getattr(torch, name.replace("torch.", ""))
+        try:
+            holder.register_buffer(name.replace("torch.", "of_"), torch.empty(3, 2, dtype=kind))
+        except (RuntimeError, NotImplementedError, TypeError):  # quantized ones, say
+            continue
+    holder.register_buffer("meta", torch.empty(3, 2, device="meta"))
+    return len(holder._buffers)
+
+
+@command
+def call_script(name):
+    return [one.hex() for one in models[name](torch.full((1, 3), 0.25)).flatten().tolist()]
 
 
 @command
