@@ -56,7 +56,7 @@ def call_costs(daemon, target, rounds):
             ratio_row("a Python function meanwhile", without["function"], during["function"], "1.03")]
 
 
-def span_costs(daemon, target, rounds):
+def span_costs(daemon, target, rounds, of):
     """Each call told with shapes: by spans, and by a tracer in the process that does the same work."""
     alone, spans, hooks, objects, functions = [], [], [], ([], []), ([], [])
     with tempfile.TemporaryDirectory() as scratch:
@@ -72,12 +72,13 @@ def span_costs(daemon, target, rounds):
                 lists[1].append(during[kind])
     told, hooked = median(spans) - median(alone), median(hooks) - median(alone)
     object_ns = median(objects[1]) - median(objects[0])
-    return [Row("a call of a module (of the stub) that is told as a span, with shapes", "+%.1f us" % (told / 1000),
-                "at most +3.5 us", told <= 3500, "of %.0f ns" % median(alone)),
-            Row("the same by hooks in the process (on the stub)", "+%.1f us" % (hooked / 1000)),
-            Row("spans against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
-            Row("spans: a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
-            ratio_row("spans: a Python function meanwhile", *functions, "1.03")]
+    name = "spans (of %s): " % of
+    return [Row(name + "a call of a module that is told, with shapes", "+%.1f us" % (told / 1000), "at most +3.5 us", told <= 3500,
+                "of %.0f ns" % median(alone)),
+            Row(name + "the same by hooks in the process", "+%.1f us" % (hooked / 1000)),
+            Row(name + "against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
+            Row(name + "a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
+            ratio_row(name + "a Python function meanwhile", *functions, "1.03")]
 
 
 def one_slow_layer(daemon, target, rounds):
@@ -108,8 +109,11 @@ def large_tree(daemon, python, rounds, kind, suffix):
 
 def module_costs(daemon, python, rounds):
     with model(python) as target:
-        rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds) + one_slow_layer(daemon, target, rounds)
+        rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds, "the stub of torch")
+        rows += one_slow_layer(daemon, target, rounds)
     rows.append(large_tree(daemon, python, rounds, "2.13", ""))
     if any(one.path == python.path for one in interpreters.with_torch()):
         rows.append(large_tree(daemon, python, rounds, "torch", " (the real torch)"))
+        with model(python, kind="torch") as target:
+            rows += span_costs(daemon, target, rounds, "the real torch")
     return rows

@@ -30,9 +30,18 @@ def table(title, rows):
 
 
 def markdown(columns):
-    """One table of what has the same rows: [(heading, rows)]. A figure that missed its aim is bold."""
+    """One table: [(heading, rows)], rows by their names. A figure that missed its aim is bold; what was not measured is
+    empty."""
     lines = ["| | aim |" + "".join(" %s |" % heading for heading, _ in columns), "|---|---|" + "---|" * len(columns)]
-    for same in zip(*(rows for _, rows in columns)):
-        values = ["**%s** (missed)" % r.value if r.met is False else r.value for r in same]
-        lines.append("| %s | %s | %s |" % (same[0].name, same[0].aim, " | ".join(values)))
+    by_name = [{row.name: row for row in rows} for _, rows in columns]
+    for name in dict.fromkeys(name for rows in by_name for name in rows):
+        same = [rows.get(name) for rows in by_name]
+        aim = next(row.aim for row in same if row)
+        lines.append("| %s | %s | %s |" % (name, aim, " | ".join(map(_cell, same))))
     return "\n".join(lines) + "\n"
+
+
+def _cell(row):
+    if row is None:
+        return ""
+    return "**%s** (missed)" % row.value if row.met is False else row.value
