@@ -105,6 +105,10 @@ class SlackTest(unittest.TestCase):
                 held = (case.parameters[others] - 1) * (of["held"] + of["shadow"])
                 self.assert_slack(case, held - of[before] - of["outside"], case.function("held").gain)
 
+    def test_nobody_needs_the_gil_while_what_is_held_is_delayed(self):
+        for case in cases("convoy"):
+            self.assertGreater(case.parameters["lengths"]["between"], 1.3 * case.top_percent / 100 * case.unit_s)
+
     def test_gil_is_given_away_before_it_is_asked_for(self):
         for case in cases("gil"):
             of = case.parameters["lengths"]

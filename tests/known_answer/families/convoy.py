@@ -8,7 +8,7 @@ def draw(chance):
     of_held = lengths.share(chance)
     return Case("convoy", "convoy.py", {
         "threads": chance.randint(2, 3),
-        "lengths": lengths.seconds(unit_s, held=1 - lengths.SHADOW, shadow=lengths.SHADOW, between=0.15,
+        "lengths": lengths.seconds(unit_s, held=1 - lengths.SHADOW, shadow=lengths.SHADOW, between=0.3,
                                    outside=lengths.share(chance, 0.15, 0.3)),
     }, unit_s, [
         Function("held", ADDITIVE, 1, 1, of_held * unit_s, of_held),
