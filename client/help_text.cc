@@ -60,6 +60,8 @@ constexpr Example kGraphExamples[] = {
     {"With the blocks of the model as nodes",
      "sbumpctl graph -p 1234 --leaf '*DecoderLayer' --format json"},
     {"One layer, operators only", "sbumpctl graph -p 1234 --of top.layers.0 --no-leaf"},
+    {"Of one layer what it is made of, without what that is made of",
+     "sbumpctl graph -p 1234 --until layers.0"},
 };
 
 constexpr Example kScheduleExamples[] = {
@@ -220,7 +222,8 @@ constexpr CommandText kTexts[] = {
      kSweepExamples},
     {"rank", "find what decides the pace: test all that is called, open what matters",
      "Looks at what is called, without delays, and groups it by package, module, class "
-     "and function (--by module: by the modules of a model). All groups are tested as `sweep` "
+     "and function (--by module: by the modules of a model; --group: as you say). All groups are "
+     "tested as `sweep` "
      "does, those with an effect are opened and their parts tested, and so on as far as --budget "
      "allows. It ends with a list, and the first that matters is tested once more, alone.\n"
      "\n"

@@ -27,6 +27,8 @@ absl::Status AddControl(std::string_view flag, const std::vector<std::string>& p
   return absl::OkStatus();
 }
 
+constexpr size_t kLongestGroupName = 64;
+
 v1::TargetGroup& GroupNamed(const std::string& name, v1::Experiment* experiment) {
   for (v1::TargetGroup& group : *experiment->mutable_groups())
     if (group.name() == name) return group;
@@ -61,6 +63,10 @@ absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experimen
         StrCat("--group \"", text, "\": write NAME=PATTERN, as in parse=*/parser.py:*"));
   }
   const std::string name = text.substr(0, equals);
+  if (name.size() > kLongestGroupName) {
+    return absl::InvalidArgumentError(
+        StrCat("--group: a NAME of more than ", kLongestGroupName, " bytes"));
+  }
   SelectionFlags one;
   (of_model ? one.modules : one.targets) = {text.substr(equals + 1)};
   absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);

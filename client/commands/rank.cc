@@ -50,6 +50,12 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     const absl::Status status = AddNamedGroup(text, flags.by_module(), &named);
     if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   }
+  for (const v1::TargetGroup& control : base.groups()) {
+    for (const v1::TargetGroup& group : named.groups())
+      if (group.name() == control.name())
+        return Fail(ExitCode::kBadTargets,
+                    StrCat("--group ", group.name(), ": a control has this name"));
+  }
   base.set_budget_is_bound(true);  // what is left is for the next experiment
   TakeProcesses(flags.processes, base.mutable_attach());
   base.mutable_attach()->set_client_name(ClientName());

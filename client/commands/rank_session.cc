@@ -47,30 +47,6 @@ void TakeAwayDelay(Target& target) {
   target.clear_every();
 }
 
-// All that there is, where nothing is chosen.
-absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
-                                                      const v1::Experiment& base,
-                                                      const v1::Experiment& named) {
-  SelectionFlags selection = flags.selection;
-  const bool is_chosen = selection.HasTargets() || named.groups_size() != 0;
-  if (!is_chosen && flags.by_module()) selection.modules = {"*"};
-  if (!is_chosen && !flags.by_module()) selection.targets = {"*:*"};
-  SB_ASSIGN_OR_RETURN(v1::TargetSelection look, BuildSelection(selection));
-  for (const v1::TargetGroup& group : named.groups()) {
-    look.mutable_patterns()->MergeFrom(group.selection().patterns());
-    look.mutable_modules()->MergeFrom(group.selection().modules());
-  }
-  for (v1::TargetPattern& pattern : *look.mutable_patterns()) TakeAwayDelay(pattern);
-  for (v1::ModuleTarget& module : *look.mutable_modules()) TakeAwayDelay(module);
-  // Of these the answer is known.
-  if (base.metric().has_calls()) look.add_exclude(base.metric().calls().pattern());
-  for (const v1::TargetGroup& control : base.groups()) {
-    for (const v1::TargetPattern& pattern : control.selection().patterns())
-      look.add_exclude(pattern.pattern());
-  }
-  return look;
-}
-
 std::vector<NamedGroup> NamedGroups(const v1::Experiment& named) {
   std::vector<NamedGroup> groups;
   for (const v1::TargetGroup& group : named.groups()) {
@@ -81,6 +57,30 @@ std::vector<NamedGroup> NamedGroups(const v1::Experiment& named) {
       groups.back().patterns.push_back(module.pattern());
   }
   return groups;
+}
+
+// All that there is, where nothing is chosen.
+absl::StatusOr<v1::TargetSelection> SelectionToLookAt(const RankFlags& flags,
+                                                      const v1::Experiment& base,
+                                                      const v1::Experiment& named) {
+  SelectionFlags selection = flags.selection;
+  const bool is_chosen = selection.HasTargets() || named.groups_size() != 0;
+  if (!is_chosen && flags.by_module()) selection.modules = {"*"};
+  if (!is_chosen && !flags.by_module()) selection.targets = {"*:*"};
+  for (const NamedGroup& group : NamedGroups(named)) {
+    std::vector<std::string>& chosen = flags.by_module() ? selection.modules : selection.targets;
+    chosen.insert(chosen.end(), group.patterns.begin(), group.patterns.end());
+  }
+  SB_ASSIGN_OR_RETURN(v1::TargetSelection look, BuildSelection(selection));
+  for (v1::TargetPattern& pattern : *look.mutable_patterns()) TakeAwayDelay(pattern);
+  for (v1::ModuleTarget& module : *look.mutable_modules()) TakeAwayDelay(module);
+  // Of these the answer is known.
+  if (base.metric().has_calls()) look.add_exclude(base.metric().calls().pattern());
+  for (const v1::TargetGroup& control : base.groups()) {
+    for (const v1::TargetPattern& pattern : control.selection().patterns())
+      look.add_exclude(pattern.pattern());
+  }
+  return look;
 }
 
 // What a group's selection has beside its targets.

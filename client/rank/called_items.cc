@@ -157,10 +157,11 @@ std::vector<std::string> PutIntoGroups(const std::vector<NamedGroup>& groups,
   for (CalledItem& item : items) {
     const auto group = by_pattern.find(item.found_by);
     if (group == by_pattern.end()) continue;
-    const auto& [name, patterns] = *group->second;
+    const std::string& name = group->second->name;
     for (ItemStep& step : item.steps)
       if (users[step.name].size() > 1) step.name = ShortName(StrCat(step.name, " of ", name));
-    item.steps.insert(item.steps.begin(), ItemStep{name, GroupLevel::kNamed, patterns});
+    item.steps.insert(item.steps.begin(),
+                      ItemStep{.name = name, .level = GroupLevel::kNamed, .patterns = {}});
   }
   std::vector<std::string> names;
   for (const NamedGroup& group : groups)

@@ -31,10 +31,11 @@ std::vector<CalledItem> ModuleItems(const google::protobuf::RepeatedPtrField<v1:
 
 struct NamedGroup {
   std::string name;
-  std::vector<std::string> patterns;  // that select all of it
+  std::vector<std::string> patterns;
 };
 
-// Puts each item into the group with the pattern that it was found by, as its outermost step. Other
+// Puts each item into the group with the pattern that it was found by (the first one's, where
+// several take it), as its outermost step. Other
 // steps that are in several groups, or are called as one is, say in which: "shop.orders of NAME".
 // Returns the names of groups that no item is in.
 std::vector<std::string> PutIntoGroups(const std::vector<NamedGroup>& groups,

@@ -74,15 +74,15 @@ GroupNode Grown(Growing&& growing) {
                     .level = growing.step.level,
                     .patterns = growing.step.patterns,
                     .calls = growing.calls};
-  if (node.patterns.empty()) node.patterns = growing.own;
   const bool lists_parts = node.patterns.empty();
+  if (lists_parts) node.patterns = growing.own;
   node.parts = PartsOf(std::move(growing));
-  const bool is_named = node.level == GroupLevel::kNamed;
-  if (node.parts.size() == 1 && !is_named) return std::move(node.parts.front());
-  if (node.parts.size() == 1) node.parts = std::vector<GroupNode>(node.parts.front().parts);
+  const bool is_one = node.parts.size() == 1;
+  if (is_one && node.level != GroupLevel::kNamed) return std::move(node.parts.front());
   if (lists_parts) {
     for (const GroupNode& part : node.parts) AddNew(part.patterns, node.patterns);
   }
+  if (is_one) node.parts = std::vector<GroupNode>(std::move(node.parts.front().parts));
   return node;
 }
 

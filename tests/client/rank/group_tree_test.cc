@@ -65,16 +65,17 @@ TEST(GroupTreeTest, OneOutermostGroupIsItsParts) {
 
 TEST(GroupTreeTest, GroupsThatAreNamedStay) {
   std::vector<CalledItem> items = {Function("a/x/f"), Function("a/x/g"), Function("b/y/h")};
-  const ItemStep left = {"left", GroupLevel::kNamed, {"*:f", "*:g"}};
-  const ItemStep right = {"right", GroupLevel::kNamed, {"*:h"}};
+  const ItemStep left = {"left", GroupLevel::kNamed, {}};
+  const ItemStep right = {"right", GroupLevel::kNamed, {}};
   for (size_t i = 0; i < 3; ++i)
     items[i].steps.insert(items[i].steps.begin(), i < 2 ? left : right);
   const auto groups = TreeOf(items);
   ASSERT_THAT(NamesOf(groups), ElementsAre("left", "right"));
-  EXPECT_THAT(groups[0].patterns, ElementsAre("*:f", "*:g"));
+  EXPECT_THAT(groups[0].patterns, ElementsAre("a.x:*"));
   EXPECT_THAT(NamesOf(groups[0].parts), UnorderedElementsAre("a.x.f", "a.x.g"))
       << "not the one module that they are in";
   EXPECT_THAT(groups[1].parts, IsEmpty());
+  EXPECT_THAT(groups[1].patterns, ElementsAre("b.y.h"));
   EXPECT_THAT(NamesOf(Expanded(groups, 32)), ElementsAre("left", "right"));
   items.pop_back();
   EXPECT_THAT(NamesOf(TreeOf(items)), ElementsAre("left"));
