@@ -163,6 +163,14 @@ std::shared_ptr<const RowInfo> ModulePart::InfoOf(const Row& row,
   return info;
 }
 
+void ModulePart::NoteAliases() {
+  aliases_.clear();
+  for (const ModuleTree& tree : forest_.trees) {
+    for (const Module& module : tree.modules)
+      for (const std::string& alias : module.aliases) aliases_.emplace_back(alias, module.path);
+  }
+}
+
 void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   if (!next_) return;
   first_pattern_ = rules.targets->patterns().size() + rules.natives->size();
@@ -171,6 +179,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
   }
   list_ = std::move(next_->list);
   forest_ = std::move(next_->forest);
+  NoteAliases();
   warnings_ = std::move(next_->warnings);
   places_ = std::move(next_places_);
   next_.reset();

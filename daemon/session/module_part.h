@@ -123,6 +123,7 @@ class ModulePart {
   void LookWhereDue(Programs& programs);
   bool IsAsBefore(const ModuleForest& forest) const;
   void TakeIn(ModuleForest forest, const TargetRules& rules, Programs& programs);
+  void NoteAliases();
   void Warn(Snapshot& snapshot) const;
   std::vector<NearMissText> WhyNone(const ModuleTarget& target) const;
 
@@ -135,6 +136,7 @@ class ModulePart {
 
   std::shared_ptr<const ModuleList> list_ = std::make_shared<const ModuleList>();
   ModuleForest forest_;
+  std::vector<std::pair<std::string, std::string>> aliases_;  // of it: each, and the module's path
   std::vector<std::string> warnings_;
   std::string late_warning_;  // of the last look; empty: it went well
   std::vector<Row> rows_;     // only ever added to

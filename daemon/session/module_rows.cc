@@ -9,15 +9,12 @@ namespace sbump {
 std::vector<NearMissText> ModulePart::WhyNone(const ModuleTarget& target) const {
   if (!probes_.found()) return {{"", StrCat("it has not imported ", list_->query.root_type)}};
   if (forest_.trees.empty()) return {{"", "there is no module yet"}};
-  for (const ModuleTree& tree : forest_.trees) {
-    for (const Module& module : tree.modules) {
-      for (const std::string& alias : module.aliases) {
-        if (target.pattern.Matches(alias, module.base_types))
-          return {{"", StrCat(alias, " is another name of ", module.path, ": name that")}};
-      }
-    }
-  }
   const bool by_type = target.pattern.text().starts_with("type:");
+  const auto takes = [&](const std::string& path) { return target.pattern.Matches(path, {}); };
+  for (const auto& [alias, path] : aliases_) {
+    if (!by_type && takes(alias) && !takes(path))
+      return {{"", StrCat(alias, " is another name of ", path, ": name that")}};
+  }
   return {{"", StrCat("none of the ", forest_.modules(), " modules has such a ",
                       by_type ? "type" : "path", "; sbumpctl modules lists them")}};
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/named_object.h"
@@ -11,8 +12,6 @@
 
 namespace sbump {
 namespace {
-
-constexpr size_t kMostRoots = 1000;
 
 absl::Status NoSuchType(const ModuleQuery& query) {
   if (query.root_type == ModuleQuery::kTorchModule) {
@@ -124,6 +123,16 @@ absl::Status ForestReader::AddCallables(ModuleReader& reader, std::vector<Remote
   return absl::OkStatus();
 }
 
+// A model that was known, and that another one has taken in since.
+void ForestReader::EraseWithin() {
+  std::unordered_set<uint64_t> known;
+  std::erase_if(reading_.trees, [&known](const ModuleTree& tree) {
+    if (known.contains(tree.modules.front().object.value)) return true;
+    for (const Module& module : tree.modules) known.insert(module.object.value);
+    return false;
+  });
+}
+
 // Which is which must not depend on the order of the collector's lists, which changes; nor on what
 // came meanwhile: who names a module means the one that is there.
 void ForestReader::NameTrees() {
@@ -136,6 +145,7 @@ void ForestReader::NameTrees() {
     if (a.modules.size() != b.modules.size()) return a.modules.size() > b.modules.size();
     return a.modules.front().object < b.modules.front().object;
   });
+  EraseWithin();
   for (size_t i = 0; i < reading_.trees.size(); ++i) {
     const std::string prefix = i == 0 ? query_.prefix : StrCat(query_.prefix, "#", i + 1);
     const auto name = [&](std::string& path) {
@@ -190,11 +200,10 @@ void ForestReader::TellSharedOnce() {
     std::erase_if(tree.modules, is_known);
     for (Module& module : tree.modules) known.emplace(module.object.value, &module);
   }
-  std::erase_if(reading_.trees, [](const ModuleTree& tree) { return tree.modules.empty(); });
 }
 
-// A model without parameters may have buffers.
-std::vector<TensorSample> ForestReader::Samples() const {
+// A model without parameters may have buffers, of which all may be numbers: these tell no place.
+std::vector<TensorSample> ForestReader::Samples() {
   std::vector<TensorSample> parameters, buffers;
   for (const ModuleTree& tree : reading_.trees) {
     for (const Module& module : tree.modules) {
@@ -204,6 +213,7 @@ std::vector<TensorSample> ForestReader::Samples() const {
         buffers.push_back({buffer.object, std::nullopt});
     }
   }
+  is_sure_of_samples_ = !parameters.empty();
   return parameters.empty() ? buffers : parameters;
 }
 
@@ -246,7 +256,7 @@ void ForestReader::ReadAllTensors() {
   if (samples.empty()) return;
   const absl::StatusOr<TensorLayout> layout = CalibrateTensors(memory_, samples);
   if (!layout.ok()) {
-    reading_.has_doubts = true;
+    reading_.has_doubts = is_sure_of_samples_;
     reading_.warnings.push_back(
         StrCat("the shapes of its tensors are not known: ", layout.status().message()));
     return;
@@ -264,10 +274,9 @@ void ForestReader::ReadAllTensors() {
   }
   if (unreadable_tensors_ == 0) return;
   reading_.has_doubts = true;
-  reading_.warnings.push_back(
-      StrCat(unreadable_tensors_,
-             " tensors are not laid out as the parameters are: their shapes "
-             "are not told"));
+  reading_.warnings.push_back(StrCat(unreadable_tensors_,
+                                     " tensors are not laid out as the others are: their shapes "
+                                     "are not told"));
 }
 
 void ForestReader::FindTies() {

@@ -50,11 +50,12 @@ class ForestReader {
   absl::StatusOr<ModuleRoots> FindRoots(ModuleReader& reader, CallableTypes& callables) const;
   absl::Status ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots);
   absl::Status AddCallables(ModuleReader& reader, std::vector<RemoteAddr> callables);
+  void EraseWithin();
   void NameTrees();
   void TellSharedOnce();
   void NoteTypeOf(RemoteAddr tensor);
   void ReadAllTensors();
-  std::vector<TensorSample> Samples() const;
+  std::vector<TensorSample> Samples();
   void WarnOfLayout(const TensorLayout& layout);
   void ReadEach(std::vector<NamedTensor>& tensors, const TensorLayout& layout);
   void FindTies();
@@ -66,6 +67,7 @@ class ForestReader {
   Types types_;
   Reading reading_;
   uint64_t unreadable_tensors_ = 0;
+  bool is_sure_of_samples_ = false;
 };
 
 }  // namespace sbump

@@ -122,7 +122,7 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
                " instances, but all of them are held by others (by attributes that lead back to a "
                "parent, say): which of them is a root cannot be told"));
   }
-  all.roots = LargestFirst(holdings, std::move(all.roots));
+  if (all.roots.size() > kMostRoots) all.roots = LargestFirst(holdings, std::move(all.roots));
   return all;
 }
 

@@ -10,8 +10,11 @@
 
 namespace sbump {
 
+// More than are shown.
+inline constexpr size_t kMostRoots = 1000;
+
 struct ModuleRoots {
-  // Those that lead to most modules first; by address where they lead to as many.
+  // Where there are more than kMostRoots, those that lead to most modules come first.
   std::vector<RemoteAddr> roots;
   std::vector<RemoteAddr> callables;  // that are no modules
 };

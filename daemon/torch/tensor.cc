@@ -260,7 +260,7 @@ absl::StatusOr<TensorLayout> CalibrateTensors(const MemoryReader& memory,
   if (!found) {
     return absl::DataLossError(
         StrCat("no place in a tensor holds sizes that fit all of ", samples.size(),
-               " parameters: a build of torch that sbump does not know, or a model without any "
+               " tensors: a build of torch that sbump does not know, or a model without any "
                "parameter of more than one element"));
   }
   found->storage = CalibrateStorage(memory, fitting);

@@ -53,15 +53,6 @@ TEST_P(ModuleRootsTest, WhatNoOtherModuleHolds) {
   EXPECT_THAT(*Find(), UnorderedElementsAre(model, stray));
 }
 
-TEST_P(ModuleRootsTest, ThoseThatLeadToMostComeFirst) {
-  const RemoteAddr stray = torch.NewModule({});
-  const RemoteAddr leaf = torch.NewModule({});
-  const RemoteAddr twice = torch.NewModule({.children = {{"a", leaf}, {"b", leaf}}});
-  const RemoteAddr chain =
-      torch.NewModule({.children = {{"in", torch.NewModule({.children = {{"leaf", leaf}}})}}});
-  EXPECT_THAT(*Find(), ElementsAre(chain, twice, stray));
-}
-
 TEST_P(ModuleRootsTest, OfEachGenerationAndThePermanentOne) {
   std::vector<RemoteAddr> modules;
   for (int generation = 0; generation < 4; ++generation)

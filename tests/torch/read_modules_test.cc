@@ -129,10 +129,12 @@ TEST_P(ReadModulesTest, WhatTwoModelsHoldIsOfTheFirst) {
 TEST_P(ReadModulesTest, AModelOfWhichNothingIsItsOwnIsNone) {
   const RemoteAddr encoder = torch.NewModule({.children = {{"fc", Linear(2, 2)}}});
   const RemoteAddr model = torch.NewModule({.children = {{"enc", encoder}}});
-  const auto forest = Read({.roots = {encoder, model}});
+  const RemoteAddr other = torch.NewModule({});
+  const auto forest = Read({.roots = {encoder, model, other}});
   ASSERT_TRUE(forest.ok()) << forest.status();
-  EXPECT_THAT(RootsOf(forest->trees), ElementsAre(model));
-  EXPECT_THAT(PathsOf(*forest), ElementsAre("top", "top.enc", "top.enc.fc"));
+  EXPECT_THAT(RootsOf(forest->trees), ElementsAre(model, other));
+  EXPECT_THAT(PathsOf(*forest), ElementsAre("top", "top.enc", "top.enc.fc", "top#2"));
+  EXPECT_THAT(forest->warnings, IsEmpty());
 }
 
 TEST_P(ReadModulesTest, ShapesOfAModelThatHasBuffersAlone) {
@@ -142,6 +144,14 @@ TEST_P(ReadModulesTest, ShapesOfAModelThatHasBuffersAlone) {
   EXPECT_THAT(forest->trees[0].modules[0].buffers[0].tensor->dims, ElementsAre(7, 5));
   EXPECT_THAT(forest->tensor_types, Not(IsEmpty()));
   EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
+TEST_P(ReadModulesTest, NumbersAloneTellNoShapesAndMakeNoDoubts) {
+  torch.NewModule({.buffers = {{"steps", torch.NewTensor({.dims = {}})}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->readings, 2u);
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("shapes of its tensors are not known")));
 }
 
 TEST_P(ReadModulesTest, WhatElseOfTensorsIsNotKnownIsSaid) {
