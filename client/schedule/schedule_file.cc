@@ -150,18 +150,17 @@ std::string TextOf(const Schedule& schedule) {
 
 namespace {
 
-boost::json::value JsonValue(const std::string& text) {
-  if (text == "true" || text == "false") return text == "true";
-  const bool is_number = !text.empty() && text.size() < 18 && (text == "0" || text[0] != '0') &&
-                         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number) return std::stoll(text);
+// Of the kind that Primitive::value() says.
+boost::json::value JsonValue(const Primitive& primitive, const std::string& text) {
+  if (primitive.value().starts_with("true")) return text == "true";
+  if (primitive.value() == "N") return std::stoull(text);
   return boost::json::string(text);
 }
 
 }  // namespace
 
 boost::json::object JsonOf(const Schedule& schedule) {
-  boost::json::object json = {{"version", JsonValue(std::string(kVersion))}};
+  boost::json::object json = {{"version", std::stoull(std::string(kVersion))}};
   if (!schedule.root.empty()) json["root"] = schedule.root;
   if (schedule.prefix) json["prefix"] = *schedule.prefix;
   if (!schedule.callables.empty())
@@ -171,7 +170,8 @@ boost::json::object JsonOf(const Schedule& schedule) {
   for (const ScheduleEntry& entry : schedule.entries) {
     boost::json::object one = {{"module", entry.pattern}};
     for (const Primitive* primitive : Primitives())
-      if (const auto value = primitive->Write(entry)) one[primitive->name()] = JsonValue(*value);
+      if (const auto value = primitive->Write(entry))
+        one[primitive->name()] = JsonValue(*primitive, *value);
     entries.push_back(std::move(one));
   }
   json["schedule"] = std::move(entries);

@@ -154,6 +154,7 @@ TEST(ScheduleFileTest, TagsThatLookLikeOtherThingsAreSaved) {
   for (const char* tag : {"true", "7", "007", "123456789012345678901234567890"}) {
     const Schedule schedule{.entries = {{.pattern = "top", .tag = tag}}};
     EXPECT_EQ(TextOfJsonOf(schedule), TextOf(schedule));
+    EXPECT_TRUE(JsonOf(schedule).at("schedule").at(0).at("tag").is_string());
   }
 }
 
