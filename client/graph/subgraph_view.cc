@@ -6,6 +6,7 @@
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
+
 std::string SubgraphsText(const Graph& graph, const std::vector<Subgraph>& subgraphs,
                           const Palette& palette, size_t max_width) {
   TextTable table({{"#", true},

@@ -75,6 +75,23 @@ TEST(Graph, EndsAfterSoManyForwards) {
   EXPECT_EQ(daemon.requests().detach.size(), 1u);
 }
 
+// From the model on, or whole.
+TEST(Graph, UntilIsAModulesPath) {
+  const auto ask = [](const std::string& path, std::vector<std::string> more = {}) {
+    FakeControl daemon(ModelThatRuns(1));
+    std::vector<std::string> arguments = {"graph", "4242", "--forwards", "1", "--until", path};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ChildResult result = Ask(daemon, arguments);
+    EXPECT_EQ(daemon.requests().attach.empty(), result.exit_code != kOk) << result.err;
+    return result;
+  };
+  EXPECT_EQ(ask("top").exit_code, kOk);
+  const ChildResult wrong = ask("fc");
+  EXPECT_EQ(wrong.exit_code, kNoMatch);
+  EXPECT_THAT(wrong.err, HasSubstr("pid 4242: --until fc: there is no such module"));
+  EXPECT_EQ(ask("", {"--prefix", ""}).exit_code, kNoMatch) << "the fake model is called top";
+}
+
 TEST(Graph, CallablesAreAskedForInBothRequests) {
   FakeControl daemon(ModelThatRuns(1));
   Ask(daemon, {"graph", "4242", "--forwards", "1", "--callable", "app.Wrapper"});
@@ -182,6 +199,7 @@ TEST(FindPattern, Mistakes) {
   refused({"list", "--pattern", "exp"}, kBadArguments, "schedule find");
   refused({"find"}, kBadArguments, "a regular expression behind it, or --pattern");
   refused({"find", "--pattern", "exp", "--leaf", ""}, kBadTargets, "--leaf");
+  refused({"find", "--pattern", "exp", "--until", "x"}, kNoMatch, "--until x");
   EXPECT_EQ(daemon.requests().attach.size(), 0u);
 }
 

@@ -252,12 +252,12 @@ def compile_main(backend):
     if not hasattr(torch, "compile"):
         return "this torch has no torch.compile"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.gettempdir()  # else it asks for the user's name
-    compiled = torch.compile(models["main"].eval(), backend=backend)
     try:
+        compiled = torch.compile(models["main"].eval(), backend=backend)
         with torch.no_grad():
             compiled(tokens())
     except Exception as error:
-        return str(error).strip().splitlines()[0]
+        return repr(error).splitlines()[0]
     models["main"] = compiled
     return None
 
