@@ -8,6 +8,7 @@ from rows import Row, median, ratio_row
 from sessions import is_clean  # it says where the harness is
 from harness import interpreters
 from harness.session import Session
+from harness.spans import SPANS_OF_FORWARD
 from harness.target import Target
 
 Q_PROJ = r"re:top\.layers\.1\.attn\.q_proj$"
@@ -56,29 +57,35 @@ def call_costs(daemon, target, rounds):
             ratio_row("a Python function meanwhile", without["function"], during["function"], "1.03")]
 
 
-def span_costs(daemon, target, rounds, of):
-    """Each call told with shapes: by spans, and by a tracer in the process that does the same work."""
+# What is timed, how often without and with hooks, and how many calls of modules are told of it.
+ONE_MODULE = ("call_shaped", 10000, 1000, 1)
+FORWARDS = ("forward_ns", 300, 100, SPANS_OF_FORWARD)
+
+
+def span_costs(daemon, target, rounds, of, timed):
+    """Each call told with shapes: by spans, and by hooks in the process that do the same work."""
+    name, count, count_hooked, calls = timed
     alone, spans, hooks, objects, functions = [], [], [], ([], []), ([], [])
     with tempfile.TemporaryDirectory() as scratch:
         for _ in range(rounds):
-            alone.append(target.ask("call_shaped", 10000))
-            hooks.append(target.ask("call_shaped_hooked", 1000))
+            alone.append(target.ask(name, count))
+            hooks.append(target.ask("hooked", name, count_hooked))
             before = target.ask("call_each", 10000)
             with watched(daemon, target, "top*", "--spans", scratch + "/spans.pb"):
-                spans.append(target.ask("call_shaped", 10000))
+                spans.append(target.ask(name, count))
                 during = target.ask("call_each", 10000)
             for kind, lists in (("object", objects), ("function", functions)):
                 lists[0].append(before[kind])
                 lists[1].append(during[kind])
-    told, hooked = median(spans) - median(alone), median(hooks) - median(alone)
+    told, hooked = ((median(those) - median(alone)) / calls for those in (spans, hooks))
     object_ns = median(objects[1]) - median(objects[0])
-    name = "spans (of %s): " % of
-    return [Row(name + "a call of a module that is told, with shapes", "+%.1f us" % (told / 1000), "at most +3.5 us", told <= 3500,
-                "of %.0f ns" % median(alone)),
-            Row(name + "the same by hooks in the process", "+%.1f us" % (hooked / 1000)),
-            Row(name + "against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
-            Row(name + "a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
-            ratio_row(name + "a Python function meanwhile", *functions, "1.03")]
+    what = "spans (of %s): " % of
+    return [Row(what + "a call of a module that is told, with shapes", "+%.1f us" % (told / 1000), "at most +3.5 us", told <= 3500,
+                "of %.0f ns" % (median(alone) / calls)),
+            Row(what + "the same by hooks in the process", "+%.1f us" % (hooked / 1000)),
+            Row(what + "against these hooks", "%.3fx" % (told / hooked), "at most 0.333x", told / hooked <= 0.333),
+            Row(what + "a call of an object that is no module", "+%.0f ns" % object_ns, "at most +800 ns", object_ns <= 800),
+            ratio_row(what + "a Python function meanwhile", *functions, "1.03")]
 
 
 def one_slow_layer(daemon, target, rounds):
@@ -109,11 +116,11 @@ def large_tree(daemon, python, rounds, kind, suffix):
 
 def module_costs(daemon, python, rounds):
     with model(python) as target:
-        rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds, "the stub of torch")
+        rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds, "the stub of torch", ONE_MODULE)
         rows += one_slow_layer(daemon, target, rounds)
     rows.append(large_tree(daemon, python, rounds, "2.13", ""))
     if any(one.path == python.path for one in interpreters.with_torch()):
         rows.append(large_tree(daemon, python, rounds, "torch", " (the real torch)"))
         with model(python, kind="torch") as target:
-            rows += span_costs(daemon, target, rounds, "the real torch")
+            rows += span_costs(daemon, target, rounds, "the real torch, in its forwards", FORWARDS)
     return rows

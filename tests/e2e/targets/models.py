@@ -159,11 +159,22 @@ def call_shaped(count):
 
 
 @command
-def call_shaped_hooked(count):
-    """The same while a tracer in the process tells of each call."""
-    from model_truth import hooked
+def forward_ns(count):
+    """Nanoseconds of a forward, in the median."""
+    x, took = tokens(), []
+    for _ in range(count):
+        begin = time.perf_counter_ns()
+        models["main"](x)
+        took.append(time.perf_counter_ns() - begin)
+    return sorted(took)[count // 2]
+
+
+@command
+def hooked(name, count):
+    """The same while a tracer in the process tells of each call, as vLLM's does."""
+    from model_truth import traced_by_hooks
     took = []
-    hooked(lambda: took.append(call_shaped(count)))
+    traced_by_hooks(lambda: took.append(COMMANDS[name](count)))
     return took[0]
 
 
