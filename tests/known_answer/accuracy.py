@@ -75,12 +75,13 @@ def _criticality(found):
 
 
 def _of_criticality(name, some):
-    off = figures.of_criticality(some)
+    off, far = figures.of_criticality(some), figures.certainly_far(some)
     if off is None:
         return _none(name)
     return (name, off.count, "%+.3f on average" % off.bias, "within %.2f" % figures.NEAR,
-            _met(abs(off.bias) <= figures.NEAR), "root mean square %.3f, farthest %+.3f; each by itself: %s" % (
-                off.rmse, off.worst, _share(figures.near(some))))
+            _met(abs(off.bias) <= figures.NEAR and far.hits == 0),
+            "root mean square %.3f, farthest %+.3f; each by itself: %s; with all of its interval farther off: %d" % (
+                off.rmse, off.worst, _share(figures.near(some)), far.hits))
 
 
 def _predictions(found):

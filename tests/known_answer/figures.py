@@ -123,6 +123,13 @@ def near(found):
     return share(abs(one.criticality[0] - one.truth["criticality"]) <= NEAR for one in known(found))
 
 
+def certainly_far(found):
+    """The whole interval is farther off than that."""
+    with_interval = [one for one in known(found) if None not in one.criticality]
+    return share(one.criticality[1] > one.truth["criticality"] + NEAR or one.criticality[2] < one.truth["criticality"] - NEAR
+                 for one in with_interval)
+
+
 def covers_criticality(found):
     """Whether the interval holds the criticality that is known."""
     with_interval = [one for one in known(found) if None not in one.criticality]

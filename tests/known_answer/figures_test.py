@@ -97,6 +97,11 @@ class HowOftenTest(unittest.TestCase):
     def test_near(self):
         self.assert_share(figures.near(found(function(measured=(1.02, 0, 2)), function(measured=(0.96, 0, 2)))), 1, 2)
 
+    def test_certainly_far(self):
+        some = found(function(measured=(1.04, 1.02, 1.06)), function(measured=(1.04, 1.031, 1.06)),
+                     function(measured=(0.9, 0.8, 0.969)))
+        self.assert_share(figures.certainly_far(some), 2, 3)
+
     def test_what_may_be(self):
         self.assertTrue(figures.Share(10, 100).may_be(0.05))
         self.assertFalse(figures.Share(15, 100).may_be(0.05))
