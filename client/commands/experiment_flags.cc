@@ -56,7 +56,8 @@ absl::Status CheckNoneIsZero(const ExperimentFlags& flags) {
 
 }  // namespace
 
-absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experiment* experiment) {
+absl::Status AddNamedGroup(const std::string& text, bool of_model, const SelectionFlags& beside,
+                           v1::Experiment* experiment) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(
@@ -67,7 +68,7 @@ absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experimen
     return absl::InvalidArgumentError(
         StrCat("--group: a NAME of more than ", kLongestGroupName, " bytes"));
   }
-  SelectionFlags one;
+  SelectionFlags one{.excludes = beside.excludes, .paths_only = beside.paths_only};
   (of_model ? one.modules : one.targets) = {text.substr(equals + 1)};
   absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);
   if (!selection.ok()) return Annotate(selection.status(), StrCat("--group ", name));

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "client/target_selection.h"
 #include "proto/sbump/v1/experiments.pb.h"
 
 namespace sbump {
@@ -31,9 +32,11 @@ struct ExperimentFlags {
 // `default_budget`: what is said to be the default of --budget.
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget);
 
-// Of `--group NAME=PATTERN`: adds a group, or a pattern to that of this name. `of_model`: the
-// pattern is one of modules. kInvalidArgument, naming the flag.
-absl::Status AddNamedGroup(const std::string& text, bool of_model, v1::Experiment* experiment);
+// Of `--group NAME=PATTERN`: adds a group, or a pattern to that of this name, with what `beside`
+// has that is no target (--exclude, --paths-only). `of_model`: the pattern is one of modules.
+// kInvalidArgument, naming the flag.
+absl::Status AddNamedGroup(const std::string& text, bool of_model, const SelectionFlags& beside,
+                           v1::Experiment* experiment);
 
 // Adds the groups of --positive-control and --negative-control, named by their patterns.
 // kInvalidArgument, naming the flag.

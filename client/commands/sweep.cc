@@ -59,12 +59,22 @@ absl::Status TakeFactorial(const SweepFlags& flags, v1::Experiment& experiment) 
   return PutFirst(flags.factorial_groups.substr(comma + 1), 1, experiment);
 }
 
+// Beside --group alone they would be about nothing.
+absl::Status CheckModuleFlags(const SelectionFlags& selection) {
+  const bool is_of_modules = !selection.module_excludes.empty() || !selection.module_root.empty() ||
+                             selection.module_prefix || selection.callables.any();
+  if (!is_of_modules || !selection.modules.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--module-exclude, --root, --prefix and --callable are about --module, and there is none");
+}
+
 absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   if (!flags.selection.HasTargets() && flags.groups.empty()) {
     return absl::InvalidArgumentError(
         "nothing to slow: name a targets file with --targets, patterns with --target, --native or "
         "--module, or several groups with --group NAME=PATTERN");
   }
+  SB_RETURN_IF_ERROR(CheckModuleFlags(flags.selection));
   if (flags.selection.HasTargets()) {
     SB_ASSIGN_OR_RETURN(v1::TargetSelection selection, BuildSelection(flags.selection));
     v1::TargetGroup& group = *experiment.add_groups();
@@ -72,7 +82,7 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
     *group.mutable_selection() = std::move(selection);
   }
   for (const std::string& text : flags.groups)
-    SB_RETURN_IF_ERROR(AddNamedGroup(text, false, &experiment));
+    SB_RETURN_IF_ERROR(AddNamedGroup(text, false, flags.selection, &experiment));
   SB_RETURN_IF_ERROR(TakeFactorial(flags, experiment));
   return AddControls(flags.experiment, &experiment);
 }

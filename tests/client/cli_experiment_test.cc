@@ -256,6 +256,23 @@ std::vector<std::string> WithGroups(const FakeControl& daemon, std::vector<std::
   return words;
 }
 
+// What is not to be slowed is not, in whichever group.
+TEST(ExperimentFlags, WhatIsExcludedIsSoInNamedGroups) {
+  FakeControl daemon = OneExperiment(Whole("targets", v1::MATTERS));
+  const auto ask = [&](std::vector<std::string> more) {
+    return Child(WithGroups(daemon, std::move(more)), {}).Wait();
+  };
+  EXPECT_EQ(ask({"--exclude", "*:safe", "--paths-only"}).exit_code, 0);
+  const v1::Experiment asked = daemon.requests().experiments.at(0);
+  for (const v1::TargetGroup& group : asked.groups()) {
+    EXPECT_THAT(group.selection().exclude(), testing::ElementsAre("*:safe")) << group.name();
+    EXPECT_TRUE(group.selection().paths_only());
+  }
+  const ChildResult result = ask({"--module-exclude", "top.*"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("are about --module, and there is none"));
+}
+
 TEST(ExperimentFlags, WhichTwoGroupsAreSlowedTogether) {
   FakeControl daemon = OneExperiment(Whole("left", v1::MATTERS));
   const auto words = WithGroups(daemon, {"--factorial", "right,left", "--negative-control", "*:n"});
