@@ -1,5 +1,7 @@
 #include <re2/re2.h>
 
+#include <cmath>
+
 #include "client/metric/log_tail.h"
 #include "client/metric/sources.h"
 #include "client/metric/timed_source.h"
@@ -76,7 +78,9 @@ void LogSource::Look(std::string_view line) {
   re2::StringPiece captured;
   if (!re2::RE2::PartialMatch({line.data(), line.size()}, regex_, &captured)) return;
   const std::string_view word(captured.data(), captured.size());
-  if (const auto number = NumberFrom(word)) return Add(*number);
+  // A sum would never be a number again.
+  const auto number = NumberFrom(word);
+  if (number && std::isfinite(*number)) return Add(*number);
   failed_.Update(absl::DataLossError(StrCat("what the group captured is not a number: \"",
                                             Printable(word.substr(0, 40)), "\" in the line \"",
                                             Printable(line.substr(0, 120)), "\"")));

@@ -85,6 +85,19 @@ TEST_F(LogSourceTest, SumOfNumbers) {
   EXPECT_EQ(Value(*source), 43.5);
 }
 
+TEST_F(LogSourceTest, WhatIsNoNumberSpoilsOneReadOfASum) {
+  Append("");
+  const auto source = Open("sum:took (\\S+)");
+  EXPECT_EQ(Value(*source), 0);
+  for (const char* word : {"nan", "inf", "-inf"}) {
+    Append(StrCat("took ", word, "\n"));
+    const auto sample = source->Read();
+    EXPECT_THAT(std::string(sample.status().message()), HasSubstr("is not a number"));
+  }
+  Append("took 2.5\n");
+  EXPECT_EQ(Value(*source), 2.5);
+}
+
 TEST_F(LogSourceTest, ARunningTotal) {
   Append("total 5\ntotal 7\nelse\n");
   const auto source = Open("last:total (\\d+)");
