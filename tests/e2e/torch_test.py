@@ -104,11 +104,11 @@ class RealTorchTest(SpansCase):
         target = self.model(python, "torch")
         target.ask("add_hooks")
         alone = target.ask("train", 7, 5)
-        self.assertEqual(target.ask("take_hooked"), ["before", "after"] * 5)
+        self.assertEqual(target.ask("take_hook_calls"), ["before", "after"] * 5)
         spans = self.start_spans(target, "--delay", "20us")
         self.assertEqual(target.ask("train", 7, 5), alone)
         self.assertEqual(spans.stop().count('"path":"top.layers.1",'), 5)
-        self.assertEqual(target.ask("take_hooked"), ["before", "after"] * 5)
+        self.assertEqual(target.ask("take_hook_calls"), ["before", "after"] * 5)
         self.check_replaced_inputs(target)
         self.assert_ends_well(target)
 

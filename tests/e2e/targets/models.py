@@ -29,7 +29,7 @@ def import_torch(kind):
 
 things = []
 forked = []  # processes, each with a connection
-hooked = []  # what hooks of its own did
+hook_calls = []  # what hooks of its own did
 
 
 class Thing:
@@ -362,11 +362,11 @@ def add_hooks():
     layer = models["main"].layers[1]
 
     def before(m, inputs):
-        hooked.append("before")
+        hook_calls.append("before")
         return (inputs[0] + 1, *inputs[1:])
 
     def after(m, inputs, output):
-        hooked.append("after")
+        hook_calls.append("after")
         return 2 * output
 
     layer.register_forward_pre_hook(before)
@@ -374,9 +374,9 @@ def add_hooks():
 
 
 @command
-def take_hooked():
-    taken = list(hooked)
-    hooked.clear()
+def take_hook_calls():
+    taken = list(hook_calls)
+    hook_calls.clear()
     return taken
 
 
