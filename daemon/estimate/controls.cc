@@ -1,5 +1,8 @@
 #include "daemon/estimate/controls.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/words.h"
 
@@ -8,7 +11,7 @@ namespace {
 
 std::string PositiveFlaw(const ControlResult& control, double tolerance) {
   if (!control.interval) return StrCat("the positive control ", control.name, " has no interval");
-  if (control.interval->high > tolerance) return "";
+  if (control.interval->high > tolerance || control.interval->low > kLeastFelt) return "";
   return StrCat("the positive control failed: delays in ", control.name,
                 ", which every unit passes, are not felt (criticality ", Words(*control.interval),
                 "): what waits for requests, or for something slower, hides all delays; load it "
@@ -26,9 +29,11 @@ void LookAtPositive(const ControlResult& control, double tolerance, ControlFindi
     findings.whole = control.estimate;
     findings.warnings.push_back(
         StrCat("a delay in ", control.name, ", which every unit passes, costs ",
-               Fixed(control.estimate, 2),
-               " of itself: units are made side by side. That much is the whole here, and the "
-               "margin is meant as a share of it"));
+               Fixed(control.estimate, 2), " of itself: units are made side by side",
+               control.estimate < tolerance ? ", or most of the time it waits for something else "
+                                              "(requests?)"
+                                            : "",
+               ". That much is the whole here, and the margin is meant as a share of it"));
   } else if (interval.low > 1 + tolerance) {
     findings.warnings.push_back(StrCat("a delay in ", control.name, " costs ",
                                        Fixed(control.estimate, 2),
@@ -37,7 +42,40 @@ void LookAtPositive(const ControlResult& control, double tolerance, ControlFindi
   }
 }
 
+// Which group's delays are felt most, for sure.
+const ControlResult* FeltMost(const std::vector<ControlResult>& results) {
+  const ControlResult* most = nullptr;
+  for (const ControlResult& group : results) {
+    if (group.role != GroupRole::kTested || !group.interval || group.interval->low <= 0) continue;
+    if (most == nullptr || group.interval->low > most->interval->low) most = &group;
+  }
+  return most;
+}
+
+std::string WordsOfFelt(const ControlResult* most) {
+  constexpr std::string_view kSideBySide =
+      " Where units are made side by side each delay is shared by them, and what all of them wait "
+      "for comes to little: name a function that each unit passes (--positive-control), which "
+      "tells how much";
+  if (most == nullptr)
+    return StrCat("there is no positive control, and no delay was felt: nothing is shown not to ",
+                  "matter.", kSideBySide);
+  return StrCat("there is no positive control, and the most that was felt of any group is ",
+                Fixed(most->estimate, 2), " (", most->name,
+                "): nothing else is shown not to matter but by a margin that is a share of that.",
+                kSideBySide);
+}
+
 }  // namespace
+
+ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance) {
+  ControlFindings findings = CheckControls(results, tolerance);
+  const ControlResult* most = FeltMost(results);
+  findings.felt = most == nullptr ? 0 : std::min(most->interval->low, 1.0);
+  if (most == nullptr || most->interval->high < 1 - tolerance)
+    findings.warnings.push_back(WordsOfFelt(most));
+  return findings;
+}
 
 ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance) {
   ControlFindings findings;

@@ -26,15 +26,24 @@ struct ControlFindings {
   // The positive control whose delays cannot be told from none: what would be seen of a function
   // that matters is not known then. Empty: there is none.
   std::string unfelt;
+  // What is known to be felt of a function that matters. Without a positive control as much as is
+  // sure of the group that is felt most, since its criticality is at most that of all of a unit; 0
+  // where none is. 1 with one: `whole` and `unfelt` say it then.
+  double felt = 1;
   std::vector<std::string> warnings;
 };
 
 // At 5 % one good experiment of twenty would be thrown away for its negative control.
 inline constexpr double kNegativeControlAlpha = 0.01;
 
-// The positive control's delays must be felt: its interval must reach above `tolerance`. And the
-// negative one must not be rejected at kNegativeControlAlpha. Groups that are tested are passed
-// over.
+// A delay that one of a hundred workers loses, the others none.
+inline constexpr double kLeastFelt = 0.01;
+
+// The positive control's delays must be felt: its interval must reach above `tolerance`, or be all
+// above kLeastFelt. And the negative one must not be rejected at kNegativeControlAlpha.
 ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance);
+
+// Of an experiment that has no positive control: `felt`, and what is to be said of it.
+ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance);
 
 }  // namespace sbump

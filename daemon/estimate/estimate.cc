@@ -91,15 +91,23 @@ void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
   });
 }
 
-void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
+// Also where its delays were not wanted.
+bool HasPositiveControl(const Recording& recording) {
+  return std::ranges::count(recording.groups, GroupRole::kPositiveControl, &Group::role) > 0;
+}
+
+void JudgeControls(const Recording& recording, const EstimateOptions& options, RunEstimate& run) {
   std::vector<ControlResult> controls;
   for (const GroupEstimate& group : run.groups)
     controls.push_back({group.name, group.role, group.criticality, group.interval, group.p});
-  const ControlFindings findings = CheckControls(controls, options.control_tolerance);
+  const ControlFindings findings = HasPositiveControl(recording)
+                                       ? CheckControls(controls, options.control_tolerance)
+                                       : CheckUncontrolled(controls, options.control_tolerance);
   run.invalid = findings.invalid;
   if (!run.invalid.empty()) run.pairs.clear();
   run.whole = findings.whole;
   run.unfelt_control = findings.unfelt;
+  run.felt = findings.felt;
   run.warnings.insert(run.warnings.end(), findings.warnings.begin(), findings.warnings.end());
 }
 
@@ -118,7 +126,8 @@ void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
                           .estimate = MiddleOf(group, group.interval),
                           .equivalence = MiddleOf(group, group.equivalence),
                           .margin = options.margin * run.whole,
-                          .unfelt_control = run.unfelt_control};
+                          .unfelt_control = run.unfelt_control,
+                          .felt = run.felt};
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
     group.verdict = judgement.verdict;
@@ -160,7 +169,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   if (run.intrusion && !run.intrusion->warning.empty())
     run.warnings.push_back(run.intrusion->warning);
   LeaveOutUntried(recording, run);
-  JudgeControls(options, run);
+  JudgeControls(recording, options, run);
   JudgeGroups(options, run);
   return run;
 }

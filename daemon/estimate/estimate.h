@@ -69,6 +69,7 @@ struct RunEstimate {
   std::string invalid;                // why all of it is; empty: it is not
   double whole = 1;                   // what all of a unit comes to (controls.h)
   std::string unfelt_control;         // likewise
+  double felt = 1;                    // likewise
   std::vector<GroupEstimate> groups;  // in their order, without controls that were never delayed
   std::vector<PairEffect> pairs;
   std::optional<Intrusion> intrusion;

@@ -50,8 +50,8 @@ std::optional<size_t> TimesTheBlocks(const VerdictInput& input, double ratio) {
 
 // The spread shrinks with the root of the blocks. Which way it would be decided: the way the
 // estimate points.
-std::optional<size_t> BlocksNeeded(const VerdictInput& input) {
-  const double off = std::abs(input.estimate.estimate) - input.margin;
+std::optional<size_t> BlocksNeeded(const VerdictInput& input, double margin) {
+  const double off = std::abs(input.estimate.estimate) - margin;
   const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
   const double ratio = interval.half_width() / std::abs(off);
   return TimesTheBlocks(input, ratio * ratio);
@@ -70,7 +70,7 @@ std::string AboutBlocks(const VerdictInput& input, size_t needed) {
 }
 
 Judgement Undecided(const VerdictInput& input) {
-  const std::optional<size_t> needed = BlocksNeeded(input);
+  const std::optional<size_t> needed = BlocksNeeded(input, input.margin);
   const std::string what_it_takes =
       needed ? AboutBlocks(input, *needed)
              : ": the estimate is so near the margin that more blocks hardly decide it";
@@ -78,6 +78,23 @@ Judgement Undecided(const VerdictInput& input) {
           .why = StrCat(Measured(input), ", on both sides of a margin of ", Fixed(input.margin, 2),
                         what_it_takes, "; a greater dose takes fewer"),
           .blocks_needed = needed};
+}
+
+// Within the margin, but not within what would be felt of a function that matters.
+Judgement NotFelt(const VerdictInput& input, double margin) {
+  Judgement undecided = {.verdict = Verdict::kUndecided};
+  undecided.why = StrCat(Measured(input), ": within the margin of ", Fixed(input.margin, 2),
+                         ", but without a positive control what would be felt of a function that "
+                         "matters is ");
+  if (input.felt <= 0) {
+    undecided.why += "not known, as no delay was felt";
+    return undecided;
+  }
+  undecided.why += StrCat("only known to be ", Fixed(input.felt, 2), " or more");
+  if (std::abs(input.estimate.estimate) >= margin) return undecided;
+  undecided.blocks_needed = BlocksNeeded(input, margin);
+  if (undecided.blocks_needed) undecided.why += AboutBlocks(input, *undecided.blocks_needed);
+  return undecided;
 }
 
 }  // namespace
@@ -117,9 +134,11 @@ Judgement Judge(const VerdictInput& input) {
         .verdict = Verdict::kUndecided,
         .why = StrCat(Measured(input), ": within the margin, but delays in ", input.unfelt_control,
                       ", which every unit passes, cannot be told from none either")};
+  const double margin = input.margin * input.felt;
+  if (!equivalence.IsWithin(-margin, margin)) return NotFelt(input, margin);
   return {.verdict = Verdict::kDoesNotMatter,
           .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
-                        Words(equivalence), ": within a margin of ", Fixed(input.margin, 2),
+                        Words(equivalence), ": within a margin of ", Fixed(margin, 2),
                         " on both sides (two one-sided tests at 5 %)")};
 }
 

@@ -26,6 +26,9 @@ struct VerdictInput {
   double margin = 0.05;
   // What each unit passes, and is not felt either: nothing is shown not to matter then.
   std::string unfelt_control;
+  // What is known to be felt of a function that matters, at most 1: to be shown not to matter takes
+  // as small a share of the margin. 0: nothing is shown not to matter.
+  double felt = 1;
   // Adjusted for the other groups of the experiment; nothing where it has no others.
   std::optional<double> adjusted_p;
 };
@@ -39,8 +42,8 @@ struct Judgement {
 };
 
 // MATTERS: the 95 % interval is beyond the margin. DOES NOT MATTER: two one-sided tests at 5 %
-// (TOST), that is, the 90 % interval is within the margin on both sides. A criticality that is not
-// zero, but may be less than the margin, is UNDECIDED.
+// (TOST), that is, the 90 % interval is within the margin, times `felt`, on both sides. A
+// criticality that is not zero, but may be less than the margin, is UNDECIDED.
 Judgement Judge(const VerdictInput& input);
 
 }  // namespace sbump

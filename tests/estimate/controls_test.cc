@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace sbump {
 namespace {
 
@@ -26,6 +29,12 @@ TEST(ControlsTest, UnitsThatAreMadeSideBySideShareADelay) {
   ASSERT_EQ(shared.warnings.size(), 1u);
   EXPECT_NE(shared.warnings[0].find("costs 0.25 of itself"), std::string::npos);
   EXPECT_EQ(Positive({0.7, 0.95}).whole, 1);  // within the tolerance
+  const ControlFindings by_many = Positive({0.04, 0.06});
+  EXPECT_EQ(by_many.invalid, "");
+  EXPECT_DOUBLE_EQ(by_many.whole, 0.05);
+  ASSERT_EQ(by_many.warnings.size(), 1u);
+  EXPECT_NE(by_many.warnings[0].find("(requests?)"), std::string::npos);
+  EXPECT_NE(Positive({0.005, 0.06}).invalid, "");
 }
 
 TEST(ControlsTest, PositiveThatHoldsOthersUp) {
@@ -49,6 +58,35 @@ TEST(ControlsTest, NegativeMustNotBeRejected) {
   };
   EXPECT_EQ(of(0.03).invalid, "");
   EXPECT_NE(of(0.005).invalid, "");
+}
+
+ControlFindings Uncontrolled(const std::vector<Interval>& intervals) {
+  std::vector<ControlResult> results;
+  for (const Interval& one : intervals)
+    results.push_back({"f", GroupRole::kTested, (one.low + one.high) / 2, one, 0.1});
+  results.push_back({"no interval", GroupRole::kTested, 5, {}, 1});
+  return CheckUncontrolled(results, 0.1);
+}
+
+TEST(ControlsTest, WithoutAPositiveOneWhatIsFeltMostStandsForIt) {
+  EXPECT_EQ(Uncontrolled({{-0.1, 0.1}, {0.9, 1.1}, {0.2, 0.3}}).felt, 0.9);
+  EXPECT_TRUE(Uncontrolled({{0.9, 1.1}}).warnings.empty());
+  EXPECT_EQ(Uncontrolled({{1.5, 2.5}}).felt, 1);
+  const ControlFindings shared = Uncontrolled({{-0.1, 0.1}, {0.04, 0.06}});
+  EXPECT_EQ(shared.felt, 0.04);
+  ASSERT_EQ(shared.warnings.size(), 1u);
+  EXPECT_NE(shared.warnings[0].find("felt of any group is 0.05 (f)"), std::string::npos)
+      << shared.warnings[0];
+}
+
+TEST(ControlsTest, WithoutAPositiveOneNothingMayBeFelt) {
+  const ControlFindings nothing = Uncontrolled({{-0.1, 0.1}, {-2, -1}});
+  EXPECT_EQ(nothing.felt, 0);
+  ASSERT_EQ(nothing.warnings.size(), 1u);
+  EXPECT_NE(nothing.warnings[0].find("no delay was felt"), std::string::npos);
+  const ControlResult idle = {"idle", GroupRole::kNegativeControl, 1, Interval{0.9, 1.1}, 0.001};
+  EXPECT_EQ(CheckUncontrolled({idle}, 0.1).felt, 0);
+  EXPECT_NE(CheckUncontrolled({idle}, 0.1).invalid, "");
 }
 
 TEST(ControlsTest, TestedGroupsAreNone) {

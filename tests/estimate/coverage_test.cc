@@ -84,9 +84,11 @@ TEST(CoverageTest, EffectsAreFound) {
 }
 
 int Count(Verdict verdict, double criticality, double sd) {
+  Design design = Doses(2, 12);
+  design.groups[1].role = GroupRole::kPositiveControl;
   int count = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Recording recording = Record(Doses(1, 12), Linear({criticality}), {.sd = sd}, seed);
+    const Recording recording = Record(design, Linear({criticality, 1}), {.sd = sd}, seed);
     count += Estimate(recording, {.draws = 19, .seed = seed}).groups[0].verdict == verdict;
   }
   return count;

@@ -185,6 +185,25 @@ TEST(EstimateTest, TheMarginIsAShareOfWhatAUnitComesTo) {
   EXPECT_EQ(run.groups[1].verdict, Verdict::kMatters) << run.groups[1].why;
 }
 
+// Of twenty workers, and nothing says that: what all of them wait for comes to a twentieth.
+TEST(EstimateTest, WithoutAPositiveControlASmallEffectMayBeAllThereIs) {
+  const NoiseKind quiet = {.sd = 0.0003};
+  const EstimateOptions wide = {.margin = 0.1, .draws = 499};
+  const RunEstimate run = Estimate(Record(Doses(2, 16), Linear({0.05, 0.02}), quiet, 1), wide);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
+  EXPECT_EQ(run.groups[1].verdict, Verdict::kUndecided) << run.groups[1].why;
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_TRUE(Says(run.warnings[0], "--positive-control")) << run.warnings[0];
+  const RunEstimate alone = Estimate(Record(Doses(1, 16), Linear({0}), quiet, 1), wide);
+  EXPECT_EQ(alone.groups[0].verdict, Verdict::kUndecided) << alone.groups[0].why;
+}
+
+TEST(EstimateTest, WithoutAPositiveControlWhatIsFeltShowsWhatIsNot) {
+  const RunEstimate run = Estimate(Record(Doses(2, 16), Linear({0.5, 0}), {.sd = 0.0003}, 1),
+                                   {.margin = 0.1, .draws = 499});
+  EXPECT_EQ(run.groups[1].verdict, Verdict::kDoesNotMatter) << run.groups[1].why;
+}
+
 TEST(EstimateTest, SlackAndPairsAreTold) {
   const Truth slack = [](const std::vector<double>& x_ns) {
     return std::max(0.0, x_ns[0] - 30'000);

@@ -47,6 +47,23 @@ TEST(VerdictTest, WhereNothingIsFeltNothingIsShownNotToMatter) {
   EXPECT_EQ(Judge(input).verdict, Verdict::kMatters);
 }
 
+TEST(VerdictTest, TheMarginIsAShareOfWhatIsFelt) {
+  VerdictInput input = Input(0.004, {-0.006, 0.014}, {-0.004, 0.012});
+  input.felt = 0.5;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kDoesNotMatter);
+  input.felt = 0.2;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  EXPECT_TRUE(Says(Judge(input), "only known to be 0.20 or more: with this spread"))
+      << Judge(input).why;
+  // 0.008 must shrink to 0.006.
+  EXPECT_EQ(Judge(input).blocks_needed, 22u);
+  input.felt = 0.05;
+  EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
+  input.felt = 0;
+  EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  EXPECT_TRUE(Says(Judge(input), "no delay was felt")) << Judge(input).why;
+}
+
 TEST(VerdictTest, NoEvidenceOfAnEffectIsUndecided) {
   const Judgement judgement = Judge(Input(0.01, {-0.2, 0.22}, {-0.15, 0.17}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);

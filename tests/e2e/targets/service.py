@@ -12,7 +12,7 @@ units = 0
 log = None  # gets a line of five bytes for each unit
 begun, done = threading.Event(), threading.Event()
 
-LONG_S, SHORT_S = 0.002, 0.0005
+LONG_S, SHORT_S, MANY_S = 0.002, 0.0005, 0.03
 
 
 def critical(x):
@@ -66,6 +66,24 @@ def start(log_file=None):
         thread.start()
 
 
+def work_side_by_side():
+    """A part of a service whose workers each make all of a unit, and wait most of the time."""
+    global units
+    while not stop:
+        time.sleep(MANY_S)
+        critical(1)
+        step(1)
+        units += 1
+        log.write(b"unit\n")
+
+
+def start_many(workers, log_file):
+    global log
+    log = open(log_file, "ab", buffering=0)
+    for _ in range(workers):
+        threading.Thread(target=work_side_by_side, daemon=True).start()
+
+
 def beget(after_s, for_s):
     """A process that does nothing and ends."""
     def later():
@@ -86,4 +104,4 @@ def finish():
 
 
 if __name__ == "__main__":
-    serve({"start": start, "finish": finish, "units": lambda: units, "idle": idle, "beget": beget})
+    serve({"start": start, "start_many": start_many, "finish": finish, "units": lambda: units, "idle": idle, "beget": beget})
