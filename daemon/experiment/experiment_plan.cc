@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "daemon/base/status.h"
@@ -10,6 +11,7 @@
 #include "daemon/estimate/plan.h"
 #include "daemon/estimate/schedule.h"
 #include "daemon/estimate/words.h"
+#include "daemon/experiment/preflight.h"
 
 namespace sbump {
 namespace {
@@ -32,39 +34,6 @@ std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const Experi
     if (is_wanted && pilot.hits_per_unit[i] > 0) taken.push_back(i);
   }
   return taken;
-}
-
-absl::Status CheckAnyCalled(const std::vector<Group>& groups, const std::vector<size_t>& taken) {
-  const bool any =
-      std::ranges::any_of(taken, [&](size_t i) { return groups[i].role == GroupRole::kTested; });
-  if (any) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      groups.size() == 1 || (groups.size() == 2 && groups[1].role != GroupRole::kTested)
-          ? StrCat("no function of \"", groups.front().name,
-                   "\" was called while the metric moved: nothing can be said of it")
-          : "no function of any group was called while the metric moved");
-}
-
-// The metric's own function is, where the metric moves.
-absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& pilot) {
-  for (size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].role == GroupRole::kPositiveControl && pilot.hits_per_unit[i] == 0)
-      return absl::FailedPreconditionError(
-          StrCat("the positive control ", groups[i].name,
-                 " was not called while the metric moved: name a function that each unit passes"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
-  for (size_t i = 0; i < 2; ++i) {
-    if (pilot.hits_per_unit[i] == 0) {
-      return absl::FailedPreconditionError(
-          StrCat("factorial: \"", groups[i].name,
-                 "\" was not called while the metric moved, and it takes both groups"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 // Over the groups that are taken, as MakePlan() has them.
@@ -159,23 +128,13 @@ ExperimentPlan PlanOfPilot(const std::vector<Group>& groups, const ExperimentWis
           .settle_ns = static_cast<uint64_t>(std::max(pilot.settle_ns, 0.0))};
 }
 
-constexpr std::string_view kNotCalled = "it was not called while the metric moved";
-
 void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPlan& plan) {
   for (size_t i = 0; i < plan.groups.size(); ++i) {
-    plan.facts.push_back({.hits_per_unit = pilot.hits_per_unit[i]});
-    if (pilot.hits_per_unit[i] == 0)
-      plan.facts.back().left_out = std::string(kNotCalled);
-    else if (std::ranges::count(taken, i) == 0)
+    plan.facts.push_back({.functions = pilot.targets[i].functions,
+                          .hits_per_unit = pilot.hits_per_unit[i],
+                          .left_out = WhyNotCalled(pilot, i)});
+    if (plan.facts.back().left_out.empty() && std::ranges::count(taken, i) == 0)
       plan.facts.back().left_out = "controls were not wanted";
-  }
-}
-
-void WarnOfControls(ExperimentPlan& plan) {
-  for (size_t i = 0; i < plan.groups.size(); ++i) {
-    if (plan.groups[i].role == GroupRole::kNegativeControl && plan.facts[i].left_out == kNotCalled)
-      plan.warnings.push_back(
-          StrCat("the negative control ", plan.groups[i].name, " controls nothing: ", kNotCalled));
   }
 }
 
@@ -210,8 +169,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                                   const Pilot& pilot, uint64_t spent_ns,
                                                   uint64_t shortest_window_ns) {
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
-  SB_RETURN_IF_ERROR(CheckControlsCalled(groups, pilot));
-  SB_RETURN_IF_ERROR(CheckAnyCalled(groups, taken));
+  SB_RETURN_IF_ERROR(CheckCalled(groups, pilot));
   if (wishes.factorial) SB_RETURN_IF_ERROR(CheckBothCalled(groups, pilot));
   SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(FiguresOf(pilot, taken), wishes,
                                                BudgetLeftNs(wishes, spent_ns), shortest_window_ns));
@@ -220,7 +178,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   made.variation = PredictedCv(
       pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
   AddFacts(taken, pilot, made);
-  WarnOfControls(made);
+  std::ranges::move(WarningsOfTargets(groups, pilot), std::back_inserter(made.warnings));
   if (std::abs(pilot.noise.drift) > kMuchDrift && pilot.noise.drift_p < kSureOfDrift) {
     made.warnings.push_back(StrCat("a unit took ", Percent(std::abs(pilot.noise.drift)),
                                    pilot.noise.drift > 0 ? " more" : " less",

@@ -17,6 +17,7 @@ namespace sbump {
 struct ExperimentPlan {
   ExperimentPhase phase = ExperimentPhase::kMain;
   struct GroupFacts {
+    size_t functions = 0;
     double hits_per_unit = 0;
     std::string left_out;  // why it is not tested; empty: it is
   };
@@ -40,8 +41,9 @@ struct ExperimentPlan {
   size_t windows() const;  // in all
 };
 
-// `spent_ns` of the budget are gone. kFailedPrecondition: no group is called; of a factorial one,
-// not both. kResourceExhausted: the budget is too small, with what it would take.
+// `spent_ns` of the budget are gone. kNotFound: no group takes a function that is loaded.
+// kFailedPrecondition: no group is called; of a factorial one, not both. kResourceExhausted: the
+// budget is too small, with what it would take.
 absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& groups,
                                                   const ExperimentWishes& wishes,
                                                   const Pilot& pilot, uint64_t spent_ns,

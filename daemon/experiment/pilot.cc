@@ -224,6 +224,8 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   pilot.noise = NoiseOf(y_ns);
   pilot.unit_ns = pilot.noise.mean_ns;
   pilot.hits_per_unit = HitsPerUnit(windows, groups.size());
+  SB_ASSIGN_OR_RETURN(pilot.targets, specimen.FindTargets());
+  pilot.targets.resize(groups.size());
   if (const auto group = GroupOfStep(groups, wishes, pilot)) {
     SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, *group, wishes, pilot));
   }

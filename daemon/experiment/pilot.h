@@ -18,6 +18,7 @@ struct Pilot {
   uint64_t window_ns = 0;  // of the windows that `noise` is of
   Noise noise;
   std::vector<double> hits_per_unit;  // of each group; 0: never called
+  std::vector<GroupTargets> targets;  // likewise
   double settle_ns = -1;              // below 0: not seen
 };
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "daemon/base/clock.h"
@@ -59,6 +63,29 @@ absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {
                                    snapshot.end == nullptr ? "" : snapshot.end->reason));
 }
 
+using FunctionName = std::tuple<std::string_view, std::string_view, uint32_t>;
+
+FunctionName NameOf(const RowInfo& row) { return {row.filename, row.qualname, row.first_line}; }
+
+void CountFunction(const RowInfo& row, const std::vector<uint32_t>& group_of,
+                   std::vector<GroupTargets>& groups) {
+  const uint32_t owner = group_of[row.pattern];
+  ++groups[owner].functions;
+  std::set<uint32_t> others;
+  for (const size_t pattern : row.matches) {
+    if (pattern < group_of.size() && group_of[pattern] != owner) others.insert(group_of[pattern]);
+  }
+  for (const uint32_t other : others) ++groups[other].taken;
+}
+
+std::string WhyUnmatched(const PatternCounters& pattern) {
+  const std::string what = StrCat("nothing that is loaded matches \"", pattern.pattern, "\"");
+  if (pattern.near_misses.empty()) return what;
+  const NearMissText& nearest = pattern.near_misses.front();
+  if (nearest.suggestion.empty()) return StrCat(what, ": ", nearest.reason);
+  return StrCat(what, ": did you mean \"", nearest.suggestion, "\" (", nearest.reason, ")?");
+}
+
 }  // namespace
 
 SessionSpecimen::SessionSpecimen(std::shared_ptr<Session> session, ExperimentTargets all,
@@ -109,18 +136,42 @@ absl::Status SessionSpecimen::WaitUntil(uint64_t at_ns) {
   return why_;
 }
 
-absl::StatusOr<Mark> SessionSpecimen::TakeMark() {
+absl::StatusOr<std::shared_ptr<const SessionSnapshot>> SessionSpecimen::Look() {
   SB_RETURN_IF_ERROR(Interrupted());
   using Taken = std::shared_ptr<const SessionSnapshot>;
   const auto answer = std::make_shared<std::promise<Taken>>();
   session_->Refresh([answer](Taken taken) { answer->set_value(std::move(taken)); });
   SB_ASSIGN_OR_RETURN(const Taken snapshot, Await(*session_, answer->get_future()));
   if (snapshot->state == SessionState::kEnded) return EndOf(*session_, *snapshot);
+  return snapshot;
+}
+
+absl::StatusOr<Mark> SessionSpecimen::TakeMark() {
+  SB_ASSIGN_OR_RETURN(const auto snapshot, Look());
   Mark mark;
   for (const auto& process : snapshot->processes) {
     if (process->state != SessionState::kAttaching) mark.push_back(MarkOf(*process));
   }
   return mark;
+}
+
+absl::StatusOr<std::vector<GroupTargets>> SessionSpecimen::FindTargets() {
+  SB_ASSIGN_OR_RETURN(const auto snapshot, Look());
+  const ExperimentTargets& targets = in_force();
+  std::vector<GroupTargets> found(all_.rules.arm->delay_ns.size());
+  std::set<FunctionName> seen;  // once each, in however many processes
+  for (const auto& process : snapshot->processes) {
+    for (const auto& row : process->rows) {
+      if (row->pattern < targets.group_of.size() && seen.insert(NameOf(*row)).second)
+        CountFunction(*row, targets.group_of, found);
+    }
+  }
+  const size_t patterns = std::min(targets.group_of.size(), snapshot->patterns.size());
+  for (size_t i = 0; i < patterns; ++i) {
+    const PatternCounters& pattern = snapshot->patterns[i];
+    if (pattern.rows == 0) found[targets.group_of[i]].unmatched.push_back(WhyUnmatched(pattern));
+  }
+  return found;
 }
 
 uint64_t SessionSpecimen::ShortestWindowNs() const {

@@ -37,12 +37,14 @@ class SessionSpecimen : public Specimen {
   absl::Status Switch(const Arm& arm) override;
   absl::StatusOr<Mark> TakeMark() override;
   absl::Status WaitUntil(uint64_t at_ns) override;
+  absl::StatusOr<std::vector<GroupTargets>> FindTargets() override;
   absl::Status AddWork(Window& window) override;
   uint64_t ShortestWindowNs() const override;
 
  private:
   const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }
   absl::Status Interrupted() const;
+  absl::StatusOr<std::shared_ptr<const SessionSnapshot>> Look();
   ProcessMark MarkOf(const Snapshot& process) const;
 
   const std::shared_ptr<Session> session_;

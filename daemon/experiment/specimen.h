@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "daemon/base/status.h"
@@ -21,6 +22,14 @@ struct ProcessMark {
 
 using Mark = std::vector<ProcessMark>;
 
+// What a group's patterns take, in all processes so far.
+struct GroupTargets {
+  size_t functions = 0;  // that are this group's
+  size_t taken = 0;      // that it would take, too, and another one has: the first that takes one
+  // A sentence for each pattern that takes nothing, without a full stop.
+  std::vector<std::string> unmatched;
+};
+
 // All methods are called on the experiment's thread. An error means that the experiment is over,
 // and says why.
 class Specimen {
@@ -33,6 +42,10 @@ class Specimen {
   virtual absl::StatusOr<Mark> TakeMark() = 0;
   virtual absl::Status WaitUntil(uint64_t at_ns) = 0;
 
+  // Of each group; of none where that is not to be told.
+  virtual absl::StatusOr<std::vector<GroupTargets>> FindTargets() {
+    return std::vector<GroupTargets>();
+  }
   // Where marks have no units: the work of a window that is over; or its flaw.
   virtual absl::Status AddWork(Window&) { return absl::OkStatus(); }
   // Of shorter ones too little is known.

@@ -1,6 +1,7 @@
 #include "daemon/rpc/experiment_to_proto.h"
 
 #include "daemon/estimate/estimate_to_proto.h"
+#include "daemon/rpc/wire_text.h"
 
 namespace sbump {
 namespace {
@@ -21,7 +22,7 @@ v1::ExperimentPhase ToProto(ExperimentPhase phase) {
 
 template <typename Texts>
 void AddTexts(const Texts& from, google::protobuf::RepeatedPtrField<std::string>& to) {
-  for (const auto& text : from) *to.Add() = text;
+  for (const auto& text : from) *to.Add() = Utf8(text);
 }
 
 }  // namespace
@@ -41,8 +42,9 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
     v1::ExperimentPlan::Group& group = *message.add_groups();
     group.set_name(plan.groups[i].name);
     group.set_role(ToProto(plan.groups[i].role));
+    group.set_targets(plan.facts[i].functions);
     group.set_hits_per_unit(plan.facts[i].hits_per_unit);
-    group.set_left_out(plan.facts[i].left_out);
+    group.set_left_out(Utf8(plan.facts[i].left_out));
   }
   for (const Arm& from : plan.arms) {
     v1::Arm& arm = *message.add_arms();

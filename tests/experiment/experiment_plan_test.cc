@@ -213,7 +213,57 @@ TEST(ExperimentPlanTest, APositiveControlThatIsNotCalledIsNone) {
   const absl::Status status =
       RunExperiment(service, {{"busy"}, {"*:gate", GroupRole::kPositiveControl}}, Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message().find("the positive control *:gate was not called"), 0) << status;
+  EXPECT_EQ(status.message().find("the positive control *:gate: it was not called"), 0) << status;
+}
+
+// What is said of each of two groups, of which the second one is not called.
+struct Preflight {
+  std::string name;
+  GroupTargets second;
+  std::string left_out;
+};
+
+TEST(ExperimentPlanTest, WhyAGroupIsNotCalledIsSaid) {
+  const Preflight cases[] = {
+      {"loaded", {.functions = 2}, "it was not called while the metric moved"},
+      {"a typo", {.unmatched = {"a: none"}}, "a: none"},
+      {"several",
+       {.unmatched = {"a", "b", "c", "d", "e"}},
+       "a; b; c; and 2 more that match nothing"},
+      {"taken",
+       {.taken = 1, .unmatched = {"a"}},
+       "1 function that it takes is in a group, or a control, before it: what several take is in "
+       "the first of them"},
+  };
+  for (const Preflight& one : cases) {
+    FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{.hits_per_unit = 0}});
+    service.targets = {{.functions = 1}, one.second};
+    Told told;
+    ASSERT_TRUE(RunExperiment(service, {{"busy"}, {"second"}}, Wishes(), told).ok()) << one.name;
+    EXPECT_EQ(told.plan->facts[1].left_out, one.left_out) << one.name;
+    EXPECT_EQ(told.plan->facts[1].functions, one.second.functions) << one.name;
+    EXPECT_EQ(told.plan->facts[0].functions, 1u);
+  }
+}
+
+TEST(ExperimentPlanTest, WhatIsMissingFromAGroupIsWarnedOf) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
+  service.targets = {{.functions = 1, .unmatched = {"none matches \"x\""}},
+                     {.functions = 1, .taken = 2}};
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, {{"first"}, {"second"}}, Wishes(), told).ok());
+  EXPECT_TRUE(Warns(*told.plan, "group \"first\": none matches \"x\""));
+  EXPECT_TRUE(Warns(*told.plan, "group \"second\": 2 functions that it takes are in a group"));
+}
+
+TEST(ExperimentPlanTest, NothingThatIsLoadedIsNoMatch) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{.hits_per_unit = 0}, FakeGroup{.hits_per_unit = 0}});
+  service.targets = {{.unmatched = {"none matches \"x\""}}, {.unmatched = {"none matches \"y\""}}};
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"first"}, {"second"}}, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(),
+            "no match: \"first\": none matches \"x\"; \"second\": none matches \"y\"");
 }
 
 TEST(ExperimentPlanTest, AMetricThatCannotBeUsedSaysWhy) {

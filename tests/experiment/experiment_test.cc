@@ -79,7 +79,7 @@ TEST(ExperimentTest, AFactorialTakesBothGroups) {
   Told told;
   const absl::Status status = RunExperiment(service, {{"busy"}, {"idle"}}, wishes, told);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message().find("factorial: \"idle\" was not called"), 0) << status;
+  EXPECT_EQ(status.message().find("factorial: \"idle\": it was not called"), 0) << status;
 }
 
 TEST(ExperimentTest, NeverCalledIsNeverAVerdict) {
@@ -91,7 +91,7 @@ TEST(ExperimentTest, NeverCalledIsNeverAVerdict) {
                     Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            "no function of \"idle\" was called while the metric moved: nothing can be said of it");
+            "there is nothing to test: \"idle\": it was not called while the metric moved");
   EXPECT_FALSE(told.answer.has_value());
 }
 

@@ -58,6 +58,8 @@ class FakeSpecimen : public Specimen {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<GroupTargets>> FindTargets() override { return targets; }
+
   uint64_t ShortestWindowNs() const override { return shortest_window_ns; }
 
   const std::vector<Arm>& switches() const { return switches_; }
@@ -68,6 +70,7 @@ class FakeSpecimen : public Specimen {
   bool works = true;
   double slowness = 1;
   uint64_t shortest_window_ns = 0;
+  std::vector<GroupTargets> targets;
   // What cannot be measured of a window of this arm.
   std::function<void(const Arm& arm, Window& window)> on_work;
 

@@ -1,0 +1,97 @@
+#include "daemon/experiment/preflight.h"
+
+#include <algorithm>
+
+#include "daemon/base/status.h"
+#include "daemon/base/str_cat.h"
+
+namespace sbump {
+namespace {
+
+constexpr size_t kMostSaid = 3;  // of patterns that take nothing, for each group
+
+bool IsTested(const Group& group) { return group.role == GroupRole::kTested; }
+
+std::string Joined(const std::vector<std::string>& sentences) {
+  std::string all;
+  for (size_t i = 0; i < std::min(sentences.size(), kMostSaid); ++i)
+    all += (all.empty() ? "" : "; ") + sentences[i];
+  if (sentences.size() > kMostSaid)
+    all += StrCat("; and ", sentences.size() - kMostSaid, " more that match nothing");
+  return all;
+}
+
+// Of `count` functions.
+std::string TakenBefore(size_t count) {
+  return StrCat(count, count == 1 ? " function that it takes is" : " functions that it takes are",
+                " in a group, or a control, before it: what several take is in the first of them");
+}
+
+bool HasNoFunction(const GroupTargets& targets) {
+  return targets.functions == 0 && targets.taken == 0 && !targets.unmatched.empty();
+}
+
+absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].role != GroupRole::kPositiveControl) continue;
+    const std::string why = WhyNotCalled(pilot, i);
+    if (!why.empty())
+      return absl::FailedPreconditionError(StrCat("the positive control ", groups[i].name, ": ",
+                                                  why, "; name a function that each unit passes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string WhyNotCalled(const Pilot& pilot, size_t i) {
+  if (pilot.hits_per_unit[i] > 0) return "";
+  const GroupTargets& targets = pilot.targets[i];
+  if (HasNoFunction(targets)) return Joined(targets.unmatched);
+  if (targets.functions == 0 && targets.taken > 0) return TakenBefore(targets.taken);
+  return "it was not called while the metric moved";
+}
+
+absl::Status CheckCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  SB_RETURN_IF_ERROR(CheckControlsCalled(groups, pilot));
+  std::string whys;
+  bool is_loaded = false;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!IsTested(groups[i])) continue;
+    const std::string why = WhyNotCalled(pilot, i);
+    if (why.empty()) return absl::OkStatus();
+    is_loaded = is_loaded || !HasNoFunction(pilot.targets[i]);
+    whys += StrCat(whys.empty() ? "" : "; ", "\"", groups[i].name, "\": ", why);
+  }
+  if (is_loaded) return absl::FailedPreconditionError(StrCat("there is nothing to test: ", whys));
+  return absl::NotFoundError(StrCat("no match: ", whys));
+}
+
+absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string why = WhyNotCalled(pilot, i);
+    if (!why.empty())
+      return absl::FailedPreconditionError(
+          StrCat("factorial: \"", groups[i].name, "\": ", why, "; it takes both groups"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> WarningsOfTargets(const std::vector<Group>& groups, const Pilot& pilot) {
+  std::vector<std::string> warnings;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const std::string why = WhyNotCalled(pilot, i);
+    if (groups[i].role == GroupRole::kNegativeControl && !why.empty())
+      warnings.push_back(
+          StrCat("the negative control ", groups[i].name, " controls nothing: ", why));
+    if (!why.empty()) continue;
+    const GroupTargets& targets = pilot.targets[i];
+    const std::string where = StrCat("group \"", groups[i].name, "\": ");
+    if (!targets.unmatched.empty()) warnings.push_back(where + Joined(targets.unmatched));
+    if (targets.taken > 0 && IsTested(groups[i]))
+      warnings.push_back(where + TakenBefore(targets.taken));
+  }
+  return warnings;
+}
+
+}  // namespace sbump
