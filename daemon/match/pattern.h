@@ -38,6 +38,7 @@ struct Pattern {
   std::optional<uint64_t> delay_ns;
   std::optional<uint32_t> every;
   std::optional<uint32_t> group{};  // as in Overrides
+  bool is_exempt = false;           // from excludes
 
   // The module side takes the file name or, unless `paths_only`, one of the dotted module names.
   bool MatchesModule(const CodeName& name, bool paths_only) const;

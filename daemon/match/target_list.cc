@@ -63,8 +63,10 @@ std::optional<size_t> TargetList::FirstMatch(const CodeName& name) const {
     }
   }
   // Excludes last: most code objects match no pattern, and need no second look.
-  if (!first || Excluded(name)) return std::nullopt;
-  return first;
+  if (!first || !Excluded(name)) return first;
+  const std::vector<size_t> exempt = AllMatches(name);
+  if (exempt.empty()) return std::nullopt;
+  return exempt.front();
 }
 
 std::vector<size_t> TargetList::AllMatches(const CodeName& name) const {
@@ -81,7 +83,8 @@ std::vector<size_t> TargetList::AllMatches(const CodeName& name) const {
   // A file and its dotted name may lead to the same group.
   std::sort(matches.begin(), matches.end());
   matches.erase(std::unique(matches.begin(), matches.end()), matches.end());
-  if (!matches.empty() && Excluded(name)) matches.clear();
+  if (!matches.empty() && Excluded(name))
+    std::erase_if(matches, [&](size_t i) { return !patterns_[i].is_exempt; });
   return matches;
 }
 

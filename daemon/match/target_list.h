@@ -22,11 +22,11 @@ class TargetList {
   TargetList& operator=(const TargetList&) = delete;
 
   // The first pattern that takes the code object: it owns the row, and its overrides count.
-  // nullopt where none does, or where an exclude does.
+  // nullopt where none does. Where an exclude does, only exempt ones count.
   std::optional<size_t> FirstMatch(const CodeName& name) const;
 
-  // Every pattern that takes it, in order: each of them counts as matched. Empty where an exclude
-  // takes it.
+  // Every pattern that takes it, in order: each of them counts as matched. Of what an exclude takes
+  // those that are exempt.
   std::vector<size_t> AllMatches(const CodeName& name) const;
 
   bool Excluded(const CodeName& name) const;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kLongestExperimentNs = 24 * 3'600'000'000'000ull;
 constexpr size_t kLongestName = 200;
+constexpr uint64_t kToAnswerNs = 1'800'000'000'000;  // for whoever is shown the plan
 constexpr uint32_t kMostBlocksAsked = 2'000;
 constexpr uint32_t kMostDosesAsked = 4;
 
@@ -155,10 +156,15 @@ absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Grou
   return combined;
 }
 
-// The same lists, with each target's group.
-TargetRules Labelled(const TargetRules& rules, const Combined& combined) {
+// The same lists, with each target's group. Excludes are of what is tested: a function that is
+// excluded still counts units, or controls.
+TargetRules Labelled(const TargetRules& rules, const Combined& combined,
+                     const std::vector<Group>& groups) {
   std::vector<Pattern> patterns = rules.targets->patterns();
-  for (size_t i = 0; i < patterns.size(); ++i) patterns[i].group = combined.patterns[i];
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    patterns[i].group = combined.patterns[i];
+    patterns[i].is_exempt = groups[combined.patterns[i]].role != GroupRole::kTested;
+  }
   NativeList natives = *rules.natives;
   for (size_t i = 0; i < natives.size(); ++i) natives[i].overrides.group = combined.natives[i];
   ModuleList modules = *rules.modules;
@@ -278,7 +284,7 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
   if (attach.ttl_ns() == 0) {
     const uint64_t longest_ns =
         request.budget_ns() == 0 ? kDefaultExperimentNs : request.budget_ns();
-    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000);
+    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000 + (request.asks_first() ? kToAnswerNs : 0));
   }
   return attach;
 }
@@ -291,7 +297,7 @@ absl::StatusOr<ExperimentRequest> ToExperiment(const v1::Experiment& request) {
   SB_RETURN_IF_ERROR(TakeMetric(request.metric(), combined, experiment));
   SB_ASSIGN_OR_RETURN(experiment.spec, ToSpec(AttachOf(request, combined.selection)));
   SB_RETURN_IF_ERROR(TakeWishes(request, experiment.spec.mode, experiment.wishes));
-  TargetRules rules = Labelled(experiment.spec.rules, combined);
+  TargetRules rules = Labelled(experiment.spec.rules, combined, experiment.groups);
   rules.arm = std::make_shared<const ArmInForce>(
       ArmInForce{.delay_ns = std::vector<uint64_t>(experiment.groups.size()),
                  .most_ns = experiment.wishes.most_delay_ns});

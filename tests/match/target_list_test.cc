@@ -1,5 +1,8 @@
 #include "daemon/match/target_list.h"
 
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,6 +41,17 @@ TEST(TargetListTest, ExcludesSubtract) {
   EXPECT_EQ(list.FirstMatch(kCode), std::nullopt);
   EXPECT_THAT(list.AllMatches(kCode), IsEmpty());
   EXPECT_EQ(list.FirstMatch({"/lib/pkg/mod.py", kNames, "A.stop"}), 0u);
+}
+
+TEST(TargetListTest, ExemptPatternsAreNotExcluded) {
+  std::vector<Pattern> patterns, excludes = {*ParseExclude("*:A.*")};
+  for (const char* line : {"*:A.*", "*:B.*", "*:A.run", "*:*.run"})
+    patterns.push_back(*ParsePattern(line));
+  patterns[1].is_exempt = patterns[2].is_exempt = true;
+  const TargetList list(std::move(patterns), std::move(excludes), false);
+  EXPECT_EQ(list.FirstMatch(kCode), 2u);
+  EXPECT_THAT(list.AllMatches(kCode), ElementsAre(2));
+  EXPECT_EQ(list.FirstMatch({"/lib/pkg/mod.py", kNames, "A.stop"}), std::nullopt);
 }
 
 TEST(TargetListTest, PathsOnlyHoldsForBoth) {

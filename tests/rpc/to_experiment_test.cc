@@ -105,6 +105,28 @@ TEST(ToExperimentTest, DelaysOfTargetsAreNotUsed) {
   EXPECT_EQ(ToExperiment(request)->all.rules.DoseOf(2).delay_ns, 0);
 }
 
+TEST(ToExperimentTest, ExcludesAreOfWhatIsTested) {
+  v1::Experiment request = Request();
+  request.mutable_groups(0)->mutable_selection()->add_exclude("*:*");
+  v1::TargetGroup& control = *request.add_groups();
+  control.set_name("idle");
+  control.set_role(v1::NEGATIVE_CONTROL);
+  control.mutable_selection()->add_patterns()->set_pattern("*:idle");
+  const ExperimentRequest experiment = *ToExperiment(request);
+  std::vector<bool> exempt;
+  for (const Pattern& pattern : experiment.all.rules.targets->patterns())
+    exempt.push_back(pattern.is_exempt);
+  EXPECT_EQ(exempt, (std::vector<bool>{true, true, false, false}));  // metric, control, groups
+  EXPECT_TRUE(experiment.bare.rules.targets->patterns().front().is_exempt);
+}
+
+TEST(ToExperimentTest, TimeToAnswerIsNoPartOfTheExperiment) {
+  v1::Experiment request = Request();
+  const uint64_t ttl_ns = ToExperiment(request)->spec.ttl_ns;
+  request.set_asks_first(true);
+  EXPECT_GE(ToExperiment(request)->spec.ttl_ns, ttl_ns + 600'000'000'000);
+}
+
 TEST(ToExperimentTest, GroupsOfModulesAreOfOneTree) {
   v1::Experiment request = Request();
   request.clear_groups();
