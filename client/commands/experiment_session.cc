@@ -10,6 +10,8 @@
 #include "client/commands/progress_bar.h"
 #include "client/experiment/experiment_view.h"
 #include "client/experiment/ranking_view.h"
+#include "client/experiment/recompute.h"
+#include "client/experiment/run_file.h"
 #include "client/experiment/run_header.h"
 #include "client/json_output.h"
 #include "client/printable.h"
@@ -45,16 +47,16 @@ void WriteLines(const std::vector<std::string>& lines, OutputFile* file) {
 // One experiment's answers.
 class Follower {
  public:
-  Follower(const CommandContext& context, const ExperimentFlags& flags, bool asks_first,
-           const Stopper& stopper, ExperimentRequests* requests, OutputFile* file,
-           RunFileWriter* kept)
+  Follower(const CommandContext& context, const ExperimentFlags& flags,
+           const v1::Experiment& experiment, const Stopper& stopper, ExperimentRequests* requests,
+           OutputFile* file, RunFileWriter* kept)
       : context_(context),
         flags_(flags),
-        asks_first_(asks_first),
         stopper_(stopper),
         requests_(requests),
         file_(file),
-        kept_(kept) {}
+        kept_(kept),
+        seen_({.experiment = experiment}) {}
 
   void Take(const v1::RunReply& reply) {
     if (kept_ != nullptr && !reply.has_clock()) kept_->Write(reply);
@@ -64,9 +66,7 @@ class Follower {
       case v1::RunReply::kPlan:
         return TakePlan(reply);
       case v1::RunReply::kWindow:
-        end_.has_pilot = true;
-        if (flags_.json) file_->Write(JsonLine(reply));
-        return;
+        return TakeWindow(reply);
       case v1::RunReply::kProgress:
         return bar_.Show(reply.progress());
       case v1::RunReply::kResult:
@@ -79,21 +79,27 @@ class Follower {
     }
   }
 
-  // `status` of the call.
+  // `status` of the call. A daemon that went away has not said what it knew: that is computed here.
   ExperimentEnd Finish(const absl::Status& status) {
     bar_.Erase();
     end_.status = status;
     end_.outcome = OutcomeOf(status);
+    if (!status.ok() && !end_.result && !seen_.windows.empty())
+      end_.result = Recompute(seen_).result;
     return std::move(end_);
   }
 
  private:
   Outcome OutcomeOf(const absl::Status& status) const {
     if (Outcome outcome = OfSession(); outcome.code != ExitCode::kOk) return outcome;
-    if (end_.declined) return {};
+    if (end_.declined)
+      return {ExitCode::kInvalid,
+              "the plan was declined: nothing was measured, and nothing is slowed"};
     const std::string_view message = ToStd(status.message());
     if (message.starts_with("guardrail: "))
       return {ExitCode::kGuardrail, Printable(std::string(message))};
+    if (absl::IsNotFound(status) && message.starts_with("no match: "))
+      return {ExitCode::kNoMatch, std::string(message)};
     if (absl::IsCancelled(status) && stopper_.is_stopped()) return WhatWasStopped();
     if (!status.ok())
       return {ExitCodeFor(status, Subject::kProcess),
@@ -129,14 +135,21 @@ class Follower {
     if (update->has_end()) last_ = std::move(update);
   }
 
+  void TakeWindow(const v1::RunReply& reply) {
+    end_.has_pilot = true;
+    if (flags_.json) file_->Write(JsonLine(reply));
+    if (seen_.plan && seen_.windows.size() < kMostRunWindows)
+      seen_.windows.push_back(reply.window());
+  }
+
   void TakePlan(const v1::RunReply& reply) {
-    end_.plan = reply.plan();
+    seen_.plan = end_.plan = reply.plan();
     bar_.Erase();
     if (flags_.json) file_->Write(JsonLine(reply));
     const Palette palette = PaletteFor(context_, STDERR_FILENO);
     for (const std::string& line : PlanLines(reply.plan(), palette, WidthOf(STDERR_FILENO)))
       std::cerr << line << "\n";
-    if (!asks_first_) return;
+    if (!seen_.experiment.asks_first()) return;
     const uint64_t begin_ns = MonotonicNs();
     end_.declined = !AskOnTerminal(stopper_);
     end_.asked_ns = MonotonicNs() - begin_ns;
@@ -145,7 +158,6 @@ class Follower {
 
   const CommandContext& context_;
   const ExperimentFlags& flags_;
-  const bool asks_first_;
   const Stopper& stopper_;
   ExperimentRequests* requests_;
   OutputFile* file_;
@@ -153,6 +165,7 @@ class Follower {
   ProgressBar bar_;
   UpdateMerger merger_;
   std::optional<v1::SessionUpdate> last_;  // of the session
+  RunStage seen_;                          // what was asked, and the plan's windows
   ExperimentEnd end_;
 };
 
@@ -190,7 +203,7 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
   const auto stream = client_->RunExperiment();
   ExperimentRequests requests(stream.get());
   requests.Send(begin);
-  Follower follower(context_, flags_, experiment.asks_first(), *stopper_, &requests, &file_,
+  Follower follower(context_, flags_, experiment, *stopper_, &requests, &file_,
                     kept_ ? &*kept_ : nullptr);
   absl::StatusOr<std::unique_ptr<MetricSampler>> sampler = StartSampling(flags_.metric, &requests);
   if (!sampler.ok()) {

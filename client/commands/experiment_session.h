@@ -20,7 +20,7 @@ namespace sbump {
 struct ExperimentEnd {
   std::optional<v1::ExperimentPlan> plan;
   std::optional<v1::ExperimentResult> result;  // also one of what there was when it ended badly
-  // kOk: it came to its end, or its plan was not wanted.
+  // kOk: it came to its end.
   Outcome outcome;
   absl::Status status;  // of the call
   bool has_pilot = false;

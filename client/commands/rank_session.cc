@@ -157,9 +157,7 @@ class Ranker {
     return ExitCode::kOk;
   }
 
-  bool IsWell() const {
-    return failure_.code == ExitCode::kOk && !declined_ && !session_.stopper().is_stopped();
-  }
+  bool IsWell() const { return failure_.code == ExitCode::kOk && !session_.stopper().is_stopped(); }
 
   bool MayTest(const DrillDown& drill) const {
     return !drill.is_done() && IsWell() && made_.size() < kMostExperiments &&
@@ -170,7 +168,6 @@ class Ranker {
     v1::Experiment experiment = NextExperiment(drill);
     ExperimentEnd end = session_.Run(experiment);
     budget_.Extend(end.asked_ns);
-    declined_ = end.declined;
     refusal_ = end.outcome.code == ExitCode::kOk ? "" : end.outcome.message;
     if (IsTooLong(end)) return GiveLess(drill);
     if (IsNotCalled(end)) {
@@ -188,9 +185,11 @@ class Ranker {
     return end.outcome.code == ExitCode::kLimit && !end.plan && (end.has_pilot || !made_.empty());
   }
 
-  // Parts that are not called while there is work: the others may be.
+  // Parts that are not called while there is work, or not loaded any more: the others may be.
   bool IsNotCalled(const ExperimentEnd& end) const {
-    return end.outcome.code == ExitCode::kPrecondition && !end.plan && !made_.empty();
+    const ExitCode code = end.outcome.code;
+    return (code == ExitCode::kPrecondition || code == ExitCode::kNoMatch) && !end.plan &&
+           !made_.empty();
   }
 
   // Where that is impossible it is the budget that is over.
@@ -263,7 +262,6 @@ class Ranker {
   }
 
   ExitCode Tell(const DrillDown& drill) {
-    if (declined_ && refusal_.empty()) return ExitCode::kOk;
     if (made_.empty()) return TellNothing();
     v1::Ranking ranking = RankingOf(Made(), is_complete_);
     for (const std::string& note : notes_) ranking.add_warnings(note);
@@ -296,7 +294,6 @@ class Ranker {
   std::string refusal_;             // of the last experiment
   Outcome failure_;
   bool is_complete_ = true;
-  bool declined_ = false;
 };
 
 }  // namespace

@@ -87,6 +87,24 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   return AddControls(flags.experiment, &experiment);
 }
 
+// As a targets file that is also for `attach` may have them.
+void WarnOfOverrides(const v1::Experiment& experiment) {
+  size_t overrides = 0;
+  const auto count = [&](const std::string& text) {
+    overrides +=
+        text.find(" @delay=") != std::string::npos || text.find(" @every=") != std::string::npos;
+  };
+  for (const v1::TargetGroup& group : experiment.groups()) {
+    for (const auto& target : group.selection().patterns()) count(target.pattern());
+    for (const auto& target : group.selection().native()) count(target.target());
+    for (const auto& target : group.selection().modules()) count(target.pattern());
+  }
+  if (overrides == 0) return;
+  Say(StrCat("warning: ", overrides, overrides == 1 ? " target has" : " targets have",
+             " @delay or @every of ", overrides == 1 ? "its" : "their",
+             " own, which an experiment does not use: it chooses the doses"));
+}
+
 // The best finding once more. JSON ends with the list of both.
 ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
                  const v1::Experiment& experiment, const v1::ExperimentResult& result,
@@ -109,6 +127,10 @@ ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
     Tell(context, true, ranking, &file);
   else if (end.result)
     Tell(context, false, *end.result, &file);
+  if (end.outcome.code == ExitCode::kLimit && !end.result) {
+    Say(StrCat("warning: there was no time for the confirmation: ", end.outcome.message));
+    return ExitCode::kOk;
+  }
   if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
   return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
 }
@@ -118,11 +140,11 @@ ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
   const ExperimentEnd end = session.Run(experiment);
   if (end.result) Tell(context, flags.experiment.json, *end.result, &session.standard_output());
   if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
-  if (flags.confirm && end.result) {
-    const ExitCode code = Confirm(context, flags, experiment, *end.result, session);
-    if (code != ExitCode::kOk) return code;
-  }
+  ExitCode confirmed = ExitCode::kOk;
+  if (flags.confirm && end.result)
+    confirmed = Confirm(context, flags, experiment, *end.result, session);
   if (const ExitCode code = session.CheckWritten(); code != ExitCode::kOk) return code;
+  if (confirmed != ExitCode::kOk) return confirmed;
   return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
 }
 
@@ -135,6 +157,7 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
     return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   if (const absl::Status status = TakeExperimentFlags(flags.experiment, &experiment); !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
+  WarnOfOverrides(experiment);
   TakeProcesses(flags.processes, experiment.mutable_attach());
   experiment.mutable_attach()->set_client_name(ClientName());
   if (flags.confirm) experiment.set_budget_ns(experiment.budget_ns() - BudgetToConfirm(flags));

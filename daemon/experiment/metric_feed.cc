@@ -46,7 +46,7 @@ void MetricFeed::DropOldest() {
 void MetricFeed::Fail(const std::string& why) {
   std::lock_guard lock(mutex_);
   if (++failures_ >= kMostFailures && closed_.ok()) {
-    closed_ = absl::UnavailableError(
+    closed_ = absl::FailedPreconditionError(
         StrCat("the metric could not be read ", kMostFailures, " times in a row: ", why));
   }
   changed_.notify_all();
@@ -66,7 +66,8 @@ absl::StatusOr<std::vector<MetricSample>> MetricFeed::Await(uint64_t begin_ns, u
   changed_.wait_until(lock, give_up, [&] { return is_there() || !closed_.ok(); });
   if (!closed_.ok()) return closed_;
   if (!is_there())
-    return absl::UnavailableError("the client has sent no sample of the metric for too long");
+    return absl::FailedPreconditionError(
+        "the client has sent no sample of the metric for too long");
   while (samples_.front().at_ns < begin_ns) DropOldest();
   return std::vector<MetricSample>(samples_.begin(), samples_.end());
 }

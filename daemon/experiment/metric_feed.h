@@ -51,8 +51,8 @@ class MetricFeed {
   // As Fail(), for good.
   void Close(absl::Status why);
 
-  // Those from `begin_ns` on, once there is one after `end_ns`; kUnavailable with the reason where
-  // there will be none, or is none at `give_up_ns`.
+  // Those from `begin_ns` on, once there is one after `end_ns`; kFailedPrecondition with the reason
+  // where there will be none, or is none at `give_up_ns`.
   absl::StatusOr<std::vector<MetricSample>> Await(uint64_t begin_ns, uint64_t end_ns,
                                                   uint64_t give_up_ns);
   // Between samples, about; nothing before there are some.

@@ -145,7 +145,7 @@ TEST(ExperimentQuestion, No) {
   for (const std::string answer : {"n\n", "\n", "\x04", ""}) {  // ^D; Ctrl-C
     FakeControl daemon = OneExperiment(Asking());
     const ChildResult result = Answered(daemon, answer);
-    EXPECT_EQ(result.exit_code, 0) << result.out;
+    EXPECT_EQ(result.exit_code, 16) << result.out;
     EXPECT_THAT(result.out, Not(HasSubstr("MATTERS")));
     EXPECT_THAT(daemon.requests().approvals, ElementsAre(false));
   }

@@ -55,7 +55,7 @@ class SweepTest(Case):
         target = self.start_service()
         answer = self.sweep(target, "--target", "*/service.py:idle", "--budget", "10s")
         self.assertEqual(answer.code, 13, answer)
-        self.assertIn("was called while the metric moved", answer.err)
+        self.assertIn("was not called while the metric moved", answer.err)
         self.assert_unharmed(target)
 
     def test_a_metric_that_does_not_move(self):
@@ -64,6 +64,31 @@ class SweepTest(Case):
                                  "calls:*/service.py:idle", "--yes", seconds=60)
         self.assertEqual(answer.code, 13, answer)
         self.assertIn("the metric does not move", answer.err)
+        self.assert_unharmed(target)
+
+    def test_a_typo_is_no_match(self):
+        target = self.start_service()
+        answer = self.sweep(target, "--target", "*/service.py:critcal", "--budget", "10s")
+        self.assertEqual(answer.code, 7, answer)
+        self.assertIn('nothing that is loaded matches "*/service.py:critcal": did you mean', answer.err)
+        self.assertIn("service.py:critical", answer.err)
+        self.assert_unharmed(target)
+
+    def test_groups_that_share_functions_and_excludes_of_what_counts(self):
+        """What counts the units is excluded from what is tested alone; what a group has no later one gets."""
+        target = self.start_service()
+        answer = self.sweep(target, "--group", "first=*/service.py:critical", "--group", "second=*/service.py:critical", "--group",
+                            "all=*/service.py:*", "--exclude", "*/service.py:s*", "--budget", "20s", "--top-share", "40")
+        lines = [json.loads(line) for line in answer.out.splitlines()]
+        plan = next(line["plan"] for line in lines if "plan" in line)
+        groups = {group["name"]: group for group in plan["groups"]}
+        self.assertEqual(int(groups["first"]["targets"]), 1, plan)
+        self.assertIn("1 function that it takes is in a group, or a control, before it", groups["second"]["left_out"])
+        self.assertTrue(any(warning.startswith('group "all": 1 function') for warning in plan["warnings"]), plan)
+        self.assertAlmostEqual(groups["first"]["hits_per_unit"], 1, delta=0.1)
+        results = self.results_of(answer)
+        self.assertEqual(results["first"]["verdict"], "MATTERS", answer)
+        self.assertEqual(results["second"]["verdict"], "INVALID", answer)
         self.assert_unharmed(target)
 
     def test_nobody_to_ask(self):
@@ -124,6 +149,8 @@ class SweepTest(Case):
         session = self.begin_sweep(target, daemon)
         daemon.kill()
         self.assertEqual(session.child.wait(20), 9, session.child.errors)
+        self.assertTrue(session.updates[-1]["partial"])  # what it had told is told
+        self.assertEqual(session.updates[-1]["results"][0]["name"], "targets")
         again = self.start_daemon(state_dir=state_dir)
         self.eventually(lambda: not again.journals(), 10, "the end of the journal")
         self.assert_unharmed(target)
@@ -198,6 +225,24 @@ class SweepTest(Case):
         self.assertIn("the positive control failed: delays in */service.py:hidden", json.loads(answer.out.splitlines()[-1])["invalid"])
         self.assert_unharmed(target)
 
+    def test_workers_side_by_side_share_a_delay(self):
+        """What each unit waits for comes to a twentieth then, which is within the margin. Without a positive control nothing says so."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_target(interpreters.any_supported(), "service.py")
+        target.ask("start_many", 20, str(log))
+        verdicts = []
+        for control in ((), ("--positive-control", "*/service.py:step")):
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "40s", "--top-share", "40", "--margin", "0.1",
+                                *control, metric="log:%s#^unit$" % log)
+            result = self.results_of(answer)["targets"]
+            self.assertTrue(0 < result["criticality"] < 0.1, answer)
+            verdicts.append(result["verdict"])
+            warnings = json.loads(answer.out.splitlines()[-1])["warnings"]
+            self.assertTrue(any("side by side" in warning for warning in warnings), warnings)
+        self.assertEqual(verdicts, ["UNDECIDED", "MATTERS"])
+        self.assert_unharmed(target)
+
     def test_latency_of_what_comes_when_it_comes(self):
         """How many requests there are nothing in it can change; how long they take only what is before the reply."""
         log = pathlib.Path(self.scratch) / "log"
@@ -247,7 +292,7 @@ class SweepTest(Case):
         target = self.start_service()
         answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
                                  "prom:http://127.0.0.1:%d/metrics#units_total" % metrics.free_port(), seconds=60)
-        self.assertEqual(answer.code, 9, answer)
+        self.assertEqual(answer.code, 13, answer)
         self.assertIn("could not be read 10 times in a row", answer.err)
         self.assert_unharmed(target)
 
