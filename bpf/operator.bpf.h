@@ -18,20 +18,6 @@ struct {
   __type(value, struct sb_operator);
 } operators SEC(".maps");
 
-struct sb_open_operator {
-  __u64 stack;     /* stack pointer where it begins: the return address is there */
-  __u64 return_to; /* that address */
-  __u64 number;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, SB_OPEN_OPERATORS);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, __u32); /* tid */
-  __type(value, struct sb_open_operator);
-} open_operators SEC(".maps");
-
 static __always_inline __u64 value_at(struct pt_regs* ctx, __u32 place) {
   __u64 value;
 
@@ -100,14 +86,14 @@ static __always_inline struct sb_tensors of_argument(struct pt_regs* ctx,
   return (struct sb_tensors){value, 1};
 }
 
-static __always_inline void set_list(struct sb_span_event* event, struct sb_tensors tensors) {
+static __always_inline void set_list(struct sb_span_thread* thread, struct sb_tensors tensors) {
   if (tensors.left > SB_SPAN_TENSORS) {
     tensors.left = SB_SPAN_TENSORS;
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
   }
-  event->level[0].cursor = tensors.cursor;
-  event->level[0].stride = 8;
-  event->level[0].left = (__u32)tensors.left;
+  thread->level[0].cursor = tensors.cursor;
+  thread->level[0].stride = 8;
+  thread->level[0].left = (__u32)tensors.left;
 }
 
 /* An undefined tensor is told with the others: it has no storage. */
@@ -123,32 +109,34 @@ static __always_inline void add_next(struct sb_span_event* event, struct sb_span
 }
 
 /* Where it stands is in the event, or the verifier would follow each way there is. */
-static __always_inline void add_arguments(struct pt_regs* ctx, struct sb_span_event* event,
+static __always_inline void add_arguments(struct pt_regs* ctx, struct sb_span_thread* thread,
                                           const struct sb_operator* operation) {
-  struct sb_span_level* list = &event->level[0];
+  struct sb_span_event* event = &thread->event;
+  struct sb_span_level* list = &thread->level[0];
   struct sb_tensors tensors;
   int i;
 
   list->left = 0;
   for (i = 0; i < SB_OPERATOR_ARGUMENTS + SB_SPAN_TENSORS; i++) {
-    __u32 next = event->levels;
+    __u32 next = thread->levels;
 
     if (list->left != 0) {
       add_next(event, list);
       continue;
     }
     if (next >= operation->arguments || next >= SB_OPERATOR_ARGUMENTS) return;
-    event->levels = next + 1;
+    thread->levels = next + 1;
     tensors =
         of_argument(ctx, event, operation->argument[next].kind, operation->argument[next].place);
-    set_list(event, tensors);
+    set_list(thread, tensors);
   }
   event->flags |= SB_SPAN_PARTIAL;
 }
 
-static __always_inline void add_results(struct sb_span_event* event,
+static __always_inline void add_results(struct sb_span_thread* thread,
                                         const struct sb_operator* operation, __u64 result) {
-  struct sb_span_level* list = &event->level[0];
+  struct sb_span_event* event = &thread->event;
+  struct sb_span_level* list = &thread->level[0];
   struct sb_tensors tensors = {result, 0};
   __u64 range[2];
   int i;
@@ -159,7 +147,7 @@ static __always_inline void add_results(struct sb_span_event* event,
     tensors.cursor = range[0];
     tensors.left = (range[1] - range[0]) / 8;
   }
-  set_list(event, tensors);
+  set_list(thread, tensors);
   if (operation->returns == SB_RETURNS_TUPLE && tensors.left != 0) { /* the last one is first */
     list->cursor += (tensors.left - 1) * 8;
     list->stride = (__u32)-8;
@@ -181,31 +169,30 @@ static __always_inline bool is_within(const struct sb_open_operator* open, __u64
 }
 
 static __always_inline void begin_operator(struct pt_regs* ctx) {
+  struct sb_span_thread* thread = this_thread_from_now_on();
   struct sb_open_operator open = {.stack = LOAD_FIELD(ctx, rsp),
                                   .number = bpf_get_attach_cookie(ctx)};
   __u32 number = (__u32)open.number;
-  __u32 tid = (__u32)bpf_get_current_pid_tgid();
   const struct sb_operator* operation = bpf_map_lookup_elem(&operators, &number);
-  const struct sb_open_operator* outer = bpf_map_lookup_elem(&open_operators, &tid);
-  struct sb_call_key key = {.stack = open.stack, .tid = tid};
+  struct sb_call_key key = {.stack = open.stack};
   struct sb_span_event* event;
 
   if (!operation || is_off() || !span_layout.knows_tensors) return;
-  if (outer && is_within(outer, open.stack)) return;
-  if (!read_user(&open.return_to, sizeof(open.return_to), open.stack) ||
-      bpf_map_update_elem(&open_operators, &tid, &open, BPF_ANY) != 0) {
+  if (!thread) {
     __sync_fetch_and_add(&spans_lost, 1);
     return;
   }
-  event = new_span_event(number, &key, SB_OPERATOR_BEGIN);
-  if (!event) {
+  if (is_within(&thread->operation, open.stack)) return;
+  if (!read_user(&open.return_to, sizeof(open.return_to), open.stack)) {
     __sync_fetch_and_add(&spans_lost, 1);
     return;
   }
+  thread->operation = open;
+  event = new_span_event(thread, number, &key, SB_OPERATOR_BEGIN);
   if (operation->partial) event->flags |= SB_SPAN_PARTIAL;
-  add_arguments(ctx, event, operation);
+  add_arguments(ctx, thread, operation);
   event->at_ns = bpf_ktime_get_ns();
-  send_span_event(event);
+  if (!send_span_event(event)) __sync_fetch_and_add(&spans_lost, 1);
 }
 
 static __always_inline __u64 result_of(struct pt_regs* ctx, const struct sb_operator* operation) {
@@ -218,25 +205,20 @@ static __always_inline __u64 result_of(struct pt_regs* ctx, const struct sb_oper
 static __always_inline void end_operator(struct pt_regs* ctx) {
   __u64 now_ns = bpf_ktime_get_ns();
   __u32 number = (__u32)bpf_get_attach_cookie(ctx);
-  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  struct sb_span_thread* thread = this_thread();
   const struct sb_operator* operation = bpf_map_lookup_elem(&operators, &number);
-  const struct sb_open_operator* open = bpf_map_lookup_elem(&open_operators, &tid);
-  struct sb_call_key key = {.tid = tid};
+  struct sb_call_key key = {};
   struct sb_span_event* event;
 
-  if (!operation || !open || open->number != number) return;
+  if (!operation || !thread || thread->operation.number != number) return;
   key.stack = read_register(ctx, operation->frame) + operation->frame_offset;
-  if (open->stack != key.stack) return;
-  bpf_map_delete_elem(&open_operators, &tid);
+  if (thread->operation.stack != key.stack) return;
+  thread->operation.stack = 0;
   if (is_off()) return;
-  event = new_span_event(number, &key, SB_OPERATOR_END);
-  if (!event) {
-    __sync_fetch_and_add(&spans_lost, 1);
-    return;
-  }
+  event = new_span_event(thread, number, &key, SB_OPERATOR_END);
   event->at_ns = now_ns;
-  add_results(event, operation, result_of(ctx, operation));
-  send_span_event(event);
+  add_results(thread, operation, result_of(ctx, operation));
+  if (!send_span_event(event)) __sync_fetch_and_add(&spans_lost, 1);
 }
 
 SEC("uprobe.s")

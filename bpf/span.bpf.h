@@ -7,35 +7,13 @@
 
 #include "bpf/image.bpf.h"
 #include "bpf/module_entry.bpf.h"
+#include "bpf/open_call.bpf.h"
 #include "bpf/own_stack.bpf.h"
-#include "bpf/pid.bpf.h"
 #include "bpf/session.bpf.h"
 #include "bpf/shared/span.h"
+#include "bpf/span_thread.bpf.h"
 #include "bpf/tensor.bpf.h"
 #include "bpf/thread_state.bpf.h"
-
-__u64 spans_lost = 0; /* calls whose begin found no room (an end that finds none leaves it open),
-                         and operators of which either found none */
-
-struct {
-  __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, SB_SPAN_BYTES);
-} spans SEC(".maps");
-
-/* Stacks that greenlets take turns on have several calls at one place. */
-struct sb_call_key {
-  __u64 stack;
-  __u64 caller;
-  __u64 tid;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, SB_OPEN_CALLS);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, struct sb_call_key);
-  __type(value, __u64); /* address of the module */
-} open_calls SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -65,49 +43,53 @@ struct {
 #define MA_KEYS 32
 #define MA_VALUES 40
 
-static __always_inline void push_level(struct sb_span_event* event, __u64 cursor, __u64 left,
+static __always_inline void push_level(struct sb_span_thread* thread, __u64 cursor, __u64 left,
                                        __u32 stride, __u64 key) {
-  __u32 at = event->levels;
+  __u32 at = thread->levels;
   struct sb_span_level* level;
 
   if (left == 0) return;
   if (at >= SB_SPAN_LEVELS) {
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
     return;
   }
   if (left > SB_SPAN_ITEMS) {
     left = SB_SPAN_ITEMS;
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
   }
-  level = &event->level[at];
+  level = &thread->level[at];
   level->cursor = cursor;
   level->key = key;
   level->left = left;
   level->stride = stride;
-  event->levels = at + 1;
+  thread->levels = at + 1;
 }
 
-static __always_inline void push_tuple(struct sb_span_event* event, __u64 tuple, __u64 key) {
+/* From ob_type on: read at once. */
+struct sb_object {
+  __u64 type;
+  __u64 at_16; /* of a list or tuple: ob_size */
+  __u64 at_24; /* of a list: ob_item */
+};
+
+/* The last object of a page may be shorter. */
+static __always_inline bool read_object(struct sb_object* object, __u64 address) {
+  if (read_user(object, sizeof(*object), address + OB_TYPE_OFFSET)) return true;
+  object->at_16 = object->at_24 = 0;
+  return read_user(&object->type, sizeof(object->type), address + OB_TYPE_OFFSET);
+}
+
+static __always_inline void push_tuple(struct sb_span_thread* thread, __u64 tuple, __u64 key) {
   __u64 size;
 
   if (read_user(&size, sizeof(size), tuple + OB_SIZE))
-    push_level(event, tuple + span_layout.tuple_items, size, 8, key);
+    push_level(thread, tuple + span_layout.tuple_items, size, 8, key);
   else
-    event->flags |= SB_SPAN_PARTIAL;
-}
-
-static __always_inline void push_list(struct sb_span_event* event, __u64 list, __u64 key) {
-  __u64 size, items;
-
-  if (read_user(&size, sizeof(size), list + OB_SIZE) &&
-      read_user(&items, sizeof(items), list + LIST_ITEMS))
-    push_level(event, items, size, 8, key);
-  else
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
 }
 
 /* Of keyword arguments: a dict with its own keys, and not many. */
-static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
+static __always_inline void push_dict(struct sb_span_thread* thread, __u64 dict) {
   __u64 keys = 0, values = 0, entries = 0, index_bytes = 0;
   __u8 small = 0;
   bool wide = true;
@@ -115,7 +97,7 @@ static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
   if (!read_user(&keys, sizeof(keys), dict + MA_KEYS) ||
       !read_user(&values, sizeof(values), dict + MA_VALUES) ||
       !read_user(&entries, sizeof(entries), keys + span_layout.keys_nentries) || values != 0) {
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
     return;
   }
   if (span_layout.keys_kind) { /* 3.11 on */
@@ -127,20 +109,25 @@ static __always_inline void push_dict(struct sb_span_event* event, __u64 dict) {
     index_bytes = 0; /* indices of two bytes and more */
   }
   if (index_bytes == 0 || index_bytes > 4096) {
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
     return;
   }
-  push_level(event, keys + span_layout.keys_indices + index_bytes + (wide ? 16 : 8), entries,
+  push_level(thread, keys + span_layout.keys_indices + index_bytes + (wide ? 16 : 8), entries,
              wide ? 24 : 16, SB_SPAN_OWN_KEY);
 }
 
-static __always_inline void add_tensor(struct sb_span_event* event, __u64 object, __u64 key) {
+static __always_inline void add_tensor(struct sb_span_thread* thread, __u64 address,
+                                       const struct sb_object* object, __u64 key) {
   __u64 impl;
 
-  if (read_user(&impl, sizeof(impl), object + span_layout.tensor_impl))
-    add_impl(event, impl, key);
+  if (span_layout.tensor_impl == 16)
+    add_impl(&thread->event, object->at_16, key);
+  else if (span_layout.tensor_impl == 24)
+    add_impl(&thread->event, object->at_24, key);
+  else if (read_user(&impl, sizeof(impl), address + span_layout.tensor_impl))
+    add_impl(&thread->event, impl, key);
   else
-    event->flags |= SB_SPAN_PARTIAL;
+    thread->event.flags |= SB_SPAN_PARTIAL;
 }
 
 static __always_inline __u8 kind_of(struct sb_span_event* event, __u64 type) {
@@ -160,56 +147,57 @@ static __always_inline __u8 kind_of(struct sb_span_event* event, __u64 type) {
   return SB_VALUE_OTHER;
 }
 
-static __always_inline void take_value(struct sb_span_event* event, __u64 object, __u64 key) {
-  __u64 type;
+static __always_inline void take_value(struct sb_span_thread* thread, __u64 address, __u64 key) {
+  struct sb_object object;
 
-  if (!read_user(&type, sizeof(type), object + OB_TYPE_OFFSET)) {
-    event->flags |= SB_SPAN_PARTIAL;
+  if (!read_object(&object, address)) {
+    thread->event.flags |= SB_SPAN_PARTIAL;
     return;
   }
-  switch (kind_of(event, type)) {
+  switch (kind_of(&thread->event, object.type)) {
     case SB_VALUE_TENSOR:
-      add_tensor(event, object, key);
+      add_tensor(thread, address, &object, key);
       return;
     case SB_VALUE_TUPLE:
-      push_tuple(event, object, key ? key : SB_SPAN_NESTED_KEY);
+      push_level(thread, address + span_layout.tuple_items, object.at_16, 8,
+                 key ? key : SB_SPAN_NESTED_KEY);
       return;
     case SB_VALUE_LIST:
-      push_list(event, object, key ? key : SB_SPAN_NESTED_KEY);
+      push_level(thread, object.at_24, object.at_16, 8, key ? key : SB_SPAN_NESTED_KEY);
       return;
   }
 }
 
 /* All tensors in `value` (0: none) and in the levels, in order. */
-static __always_inline void find_tensors(struct sb_span_event* event, __u64 value) {
+static __always_inline void find_tensors(struct sb_span_thread* thread, __u64 value) {
   __u64 key = 0;
   int i;
 
   for (i = 0; i < SB_SPAN_ITEMS; i++) {
     if (value == 0) {
-      __u32 at = event->levels - 1;
+      __u32 at = thread->levels - 1;
       struct sb_span_level* level;
 
       if (at >= SB_SPAN_LEVELS) return; /* none is left */
-      level = &event->level[at];
+      level = &thread->level[at];
       if (level->left == 0) {
-        event->levels = at;
+        thread->levels = at;
         continue;
       }
       level->left--;
       key = level->key;
       if (!read_user(&value, sizeof(value), level->cursor) ||
           (key == SB_SPAN_OWN_KEY && !read_user(&key, sizeof(key), level->cursor - 8))) {
-        event->flags |= SB_SPAN_PARTIAL;
+        thread->event.flags |= SB_SPAN_PARTIAL;
         return;
       }
       level->cursor += level->stride;
       if (value == 0) continue; /* a deleted entry */
     }
-    take_value(event, value, key);
+    take_value(thread, value, key);
     value = 0;
   }
-  if (event->levels != 0) event->flags |= SB_SPAN_PARTIAL;
+  if (thread->levels != 0) thread->event.flags |= SB_SPAN_PARTIAL;
 }
 
 static __always_inline __u64 caller_at_begin(struct pt_regs* ctx) {
@@ -239,35 +227,8 @@ static __always_inline __u64 caller_at_end(__u64 stack) {
   return caller;
 }
 
-static __always_inline struct sb_span_event* new_span_event(__u64 object,
-                                                            const struct sb_call_key* key,
-                                                            __u32 kind) {
-  struct sb_span_event* event = bpf_ringbuf_reserve(&spans, sizeof(*event), 0);
-
-  if (!event) return NULL;
-  event->object = object;
-  event->stack = key->stack;
-  event->caller = key->caller;
-  event->delay_ns = 0;
-  event->unknown_type = 0;
-  event->tid = thread_number((struct task_struct*)bpf_get_current_task_btf());
-  event->kind = kind;
-  event->flags = span_layout.knows_tensors ? 0 : SB_SPAN_BLIND;
-  event->tensors = 0;
-  event->dims = 0;
-  event->levels = 0;
-  return event;
-}
-
-/* The daemon looks now and then. */
-static __always_inline void send_span_event(struct sb_span_event* event) {
-  bpf_ringbuf_submit(event, bpf_ringbuf_query(&spans, BPF_RB_AVAIL_DATA) <
-                                    bpf_ringbuf_query(&spans, BPF_RB_RING_SIZE) / 4
-                                ? BPF_RB_NO_WAKEUP
-                                : 0);
-}
-
 static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 delay_ns) {
+  struct sb_span_thread* thread = this_thread_from_now_on();
   struct sb_call_key key = {.stack = LOAD_FIELD(ctx, rsp),
                             .caller = caller_at_begin(ctx),
                             .tid = (__u32)bpf_get_current_pid_tgid()};
@@ -275,54 +236,62 @@ static __always_inline void begin_span(struct pt_regs* ctx, __u64 object, __u64 
   __u64 kwargs = LOAD_FIELD(ctx, rdx);
   struct sb_span_event* event;
 
-  /* One that has the same key has not been seen to end. Which of both will end cannot be told. */
-  if (bpf_map_update_elem(&open_calls, &key, &object, BPF_NOEXIST) != 0) {
-    bpf_map_delete_elem(&open_calls, &key);
+  if (!thread || !open_call(&thread->calls, &key, object)) {
     __sync_fetch_and_add(&spans_lost, 1);
     return;
   }
-  event = new_span_event(object, &key, SB_SPAN_BEGIN);
-  if (!event) {
-    /* An end is told only of a call whose begin was: it closes what had its place before. */
-    bpf_map_delete_elem(&open_calls, &key);
-    __sync_fetch_and_add(&spans_lost, 1);
-    return;
-  }
+  event = new_span_event(thread, object, &key, SB_SPAN_BEGIN);
   event->delay_ns = delay_ns;
   if (span_layout.knows_tensors) {
-    if (kwargs) push_dict(event, kwargs);
-    push_tuple(event, args, 0);
-    find_tensors(event, 0);
+    if (kwargs) push_dict(thread, kwargs);
+    push_tuple(thread, args, 0);
+    find_tensors(thread, 0);
   }
   event->at_ns = bpf_ktime_get_ns();
-  send_span_event(event);
+  if (send_span_event(event)) return;
+  /* An end is told only of a call whose begin was: it closes what had its place before. */
+  close_call(&thread->calls, &key);
+  __sync_fetch_and_add(&spans_lost, 1);
+}
+
+static __always_inline bool find_site(struct sb_thread_calls* calls, __u64 address,
+                                      struct sb_span_site* site) {
+  const struct sb_span_site* found;
+
+  if (calls->site_address == address) {
+    *site = calls->site;
+    return true;
+  }
+  found = bpf_map_lookup_elem(&span_sites, &address);
+  if (!found) return false;
+  calls->site = *site = *found;
+  calls->site_address = address;
+  return true;
 }
 
 static __always_inline void end_span(struct pt_regs* ctx) {
   __u64 now_ns = bpf_ktime_get_ns();
-  __u64 address = LOAD_FIELD(ctx, rip);
-  struct sb_span_site* site = bpf_map_lookup_elem(&span_sites, &address);
+  struct sb_span_thread* thread = this_thread();
   struct sb_call_key key = {.tid = (__u32)bpf_get_current_pid_tgid()};
+  struct sb_span_site site;
   struct sb_span_event* event;
-  __u64 *open, object, result;
+  __u64 object, result;
 
-  if (!site) return;
-  key.stack = LOAD_FIELD(ctx, rsp) + site->stack_bytes;
+  if (!thread || !is_any_open(&thread->calls)) return;
+  if (!find_site(&thread->calls, LOAD_FIELD(ctx, rip), &site)) return;
+  key.stack = LOAD_FIELD(ctx, rsp) + site.stack_bytes;
+  if (!may_end_call(&thread->calls, key.stack)) return;
   key.caller = caller_at_end(key.stack);
-  open = bpf_map_lookup_elem(&open_calls, &key);
-  if (!open) return;
-  object = *open;
-  bpf_map_delete_elem(&open_calls, &key);
-  if (is_off()) return;
-  result = read_register(ctx, site->result);
-  event = new_span_event(object, &key, SB_SPAN_END);
-  if (!event) return;
+  object = close_call(&thread->calls, &key);
+  if (object == 0 || is_off()) return;
+  result = read_register(ctx, site.result);
+  event = new_span_event(thread, object, &key, SB_SPAN_END);
   event->at_ns = now_ns;
   if (result == 0)
     event->flags |= SB_SPAN_RAISED;
   else if (span_layout.knows_tensors)
-    find_tensors(event, result);
-  send_span_event(event);
+    find_tensors(thread, result);
+  send_span_event(event); /* the daemon closes it where it has a later one's */
 }
 
 static __always_inline void count_span(struct pt_regs* ctx) {

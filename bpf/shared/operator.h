@@ -10,7 +10,6 @@
 
 #define SB_OPERATORS 8192 /* torch 2.14 has 3,103 */
 #define SB_OPERATOR_ARGUMENTS 16
-#define SB_OPEN_OPERATORS 16384 /* one of each thread */
 
 enum sb_argument_kind {
   SB_ARGUMENT_TENSOR = 0,       /* at::Tensor const& */

@@ -16,10 +16,10 @@ enum sb_span_event_kind {
 
 /* What is told of one begin or end at most; more sets SB_SPAN_PARTIAL. */
 #define SB_SPAN_TENSORS 16
-#define SB_SPAN_DIMS 64   /* of all its tensors together */
 #define SB_TENSOR_DIMS 16 /* of one */
-#define SB_SPAN_LEVELS 8  /* sequences inside each other, those of the arguments among them */
 #define SB_SPAN_ITEMS 64  /* that are looked at, and levels that are left */
+/* Words of all its tensors: 4 of each, and its dims. */
+#define SB_SPAN_WORDS 160
 
 #define SB_SPAN_PARTIAL 1u /* not all was looked at */
 #define SB_SPAN_RAISED 2u  /* END: the call ended with an exception */
@@ -33,18 +33,14 @@ struct sb_span_tensor {
   __u64 impl;     /* c10::TensorImpl* */
   __u64 storage;  /* c10::StorageImpl*; 0: none, or not asked for */
 };
+#define SB_TENSOR_WORDS 4
+SB_STATIC_ASSERT(sizeof(struct sb_span_tensor) == 8 * SB_TENSOR_WORDS,
+                 "sb_span_tensor has no hidden padding");
 
-/* A sequence that is being looked through. */
-struct sb_span_level {
-  __u64 cursor; /* where the next item's address is */
-  __u64 key;    /* as in sb_span_tensor; SB_SPAN_OWN_KEY: each item's own, 8 bytes before it */
-  __u32 left;
-  __u32 stride;
-};
-#define SB_SPAN_OWN_KEY 1ull
 /* sb_span_tensor.key: within a list or tuple that is a positional argument. */
 #define SB_SPAN_NESTED_KEY 2ull
 
+/* Sent up to its last word. */
 struct sb_span_event {
   __u64 object;       /* of an operator: its number */
   __u64 at_ns;        /* CLOCK_MONOTONIC; BEGIN: after the delay */
@@ -56,14 +52,12 @@ struct sb_span_event {
   __u32 kind;
   __u32 flags;
   __u32 tensors;
-  __u32 dims;
-  __u32 levels; /* the programs' own */
-  struct sb_span_tensor tensor[SB_SPAN_TENSORS];
-  struct sb_span_level level[SB_SPAN_LEVELS];
-  __s64 dim[SB_SPAN_DIMS]; /* of the tensors, one after the other */
+  __u32 words;
+  __u32 pad;
+  __u64 word[SB_SPAN_WORDS]; /* each tensor as sb_span_tensor, and its dims as __s64 after it */
 };
-SB_STATIC_ASSERT(sizeof(struct sb_span_event) ==
-                     72 + 32 * SB_SPAN_TENSORS + 24 * SB_SPAN_LEVELS + 8 * SB_SPAN_DIMS,
+#define SB_SPAN_HEAD_BYTES 72
+SB_STATIC_ASSERT(sizeof(struct sb_span_event) == SB_SPAN_HEAD_BYTES + 8 * SB_SPAN_WORDS,
                  "sb_span_event has no hidden padding");
 
 /* Where returns are seen, by the address of the probed instruction. */
@@ -110,7 +104,9 @@ static inline __u64 sb_caller(__u64 so_far, __u64 value) {
   return mixed ^ mixed >> 32;
 }
 
-/* Calls that have begun and not ended, of all threads. */
+/* Calls that have begun and not ended: of one thread, a power of two, and those of all threads that
+ * found no place there. */
+#define SB_NESTED_CALLS 64
 #define SB_OPEN_CALLS 16384
 #define SB_SPAN_BYTES (8 << 20)           /* of the ring buffer */
 #define SB_OPERATOR_SPAN_BYTES (32 << 20) /* the same where operators are told, too */

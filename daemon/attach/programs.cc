@@ -182,10 +182,24 @@ absl::StatusOr<uint64_t> Programs::Impl::OpenLink(const ProbePoint& point, pid_t
                       bpf_program__fd(Find(point.kind)));
 }
 
+namespace {
+
+template <typename Sample>
+bool IsWhole(const Sample&, size_t size) {
+  return size >= sizeof(Sample);
+}
+
+// Of which only a part is sent.
+bool IsWhole(const sb_span_event& event, size_t size) {
+  return size >= SB_SPAN_HEAD_BYTES && (size - SB_SPAN_HEAD_BYTES) / sizeof(__u64) >= event.words;
+}
+
+}  // namespace
+
 template <typename Sample, std::function<void(const Sample&)> Programs::Impl::*handler>
 absl::StatusOr<ring_buffer*> Programs::Impl::OpenRing(const bpf_map* map) {
   const auto on_sample = [](void* context, void* data, size_t size) {
-    if (size >= sizeof(Sample))
+    if (IsWhole(*static_cast<const Sample*>(data), size))
       (static_cast<Impl*>(context)->*handler)(*static_cast<const Sample*>(data));
     return static_cast<Impl*>(context)->takes_no_more ? -ECANCELED : 0;
   };
@@ -239,10 +253,10 @@ absl::StatusOr<std::unique_ptr<Programs>> Programs::Load(const sb_config& config
   for (bpf_map* map : {impl->skeleton->maps.modules, impl->skeleton->maps.module_types})
     bpf_map__set_autocreate(map, set.modules);
   for (bpf_map* map : {impl->skeleton->maps.spans, impl->skeleton->maps.open_calls,
-                       impl->skeleton->maps.span_sites, impl->skeleton->maps.value_types})
+                       impl->skeleton->maps.span_threads, impl->skeleton->maps.span_sites,
+                       impl->skeleton->maps.value_types})
     bpf_map__set_autocreate(map, set.spans);
-  for (bpf_map* map : {impl->skeleton->maps.operators, impl->skeleton->maps.open_operators})
-    bpf_map__set_autocreate(map, set.operators);
+  bpf_map__set_autocreate(impl->skeleton->maps.operators, set.operators);
   impl->ChoosePrograms(config);
   const int error = frame_entry__load(impl->skeleton);
   if (error != 0) return LoadError(error, messages);

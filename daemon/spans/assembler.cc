@@ -1,7 +1,9 @@
 #include "daemon/spans/assembler.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -9,17 +11,18 @@ namespace sbump {
 
 std::vector<SpanTensor> SpanAssembler::TensorsOf(const sb_span_event& event) const {
   std::vector<SpanTensor> tensors;
-  size_t first = 0;
-  const size_t count = std::min<size_t>(event.tensors, SB_SPAN_TENSORS);
-  for (size_t i = 0; i < count; ++i) {
-    const sb_span_tensor& tensor = event.tensor[i];
-    if (tensor.dims > SB_SPAN_DIMS - first) break;
+  std::span<const __u64> words(event.word, std::min<size_t>(event.words, SB_SPAN_WORDS));
+  for (size_t i = 0; i < event.tensors && words.size() >= SB_TENSOR_WORDS; ++i) {
+    sb_span_tensor tensor;
+    std::memcpy(&tensor, words.data(), sizeof tensor);
+    words = words.subspan(SB_TENSOR_WORDS);
+    if (tensor.dims > words.size()) break;
     tensors.push_back({.key = tensor.key <= SB_SPAN_NESTED_KEY ? "" : name_of_(tensor),
-                       .dims = {event.dim + first, event.dim + first + tensor.dims},
+                       .dims = {words.begin(), words.begin() + tensor.dims},
                        .impl = tensor.impl,
                        .storage = tensor.storage,
                        .nested = tensor.key == SB_SPAN_NESTED_KEY && event.kind == SB_SPAN_BEGIN});
-    first += tensor.dims;
+    words = words.subspan(tensor.dims);
   }
   return tensors;
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace sbump {
 namespace {
 
@@ -21,9 +23,14 @@ sb_span_event Event(uint64_t stack, uint64_t at_ns, uint32_t tid = 7) {
   return event;
 }
 
-void AddTensor(sb_span_event& event, std::vector<int64_t> dims, uint64_t key = 0) {
-  event.tensor[event.tensors++] = {.key = key, .dims = static_cast<uint32_t>(dims.size())};
-  for (int64_t dim : dims) event.dim[event.dims++] = dim;
+void AddTensor(sb_span_event& event, std::vector<int64_t> dims, uint64_t key = 0, uint64_t impl = 0,
+               uint64_t storage = 0) {
+  const sb_span_tensor tensor = {
+      .key = key, .dims = static_cast<uint32_t>(dims.size()), .impl = impl, .storage = storage};
+  std::memcpy(event.word + event.words, &tensor, sizeof tensor);
+  event.words += SB_TENSOR_WORDS;
+  for (const int64_t dim : dims) event.word[event.words++] = static_cast<uint64_t>(dim);
+  ++event.tensors;
 }
 
 class AssemblerTest : public testing::Test {
@@ -96,11 +103,16 @@ TEST_F(AssemblerTest, Shapes) {
 
 TEST_F(AssemblerTest, NumbersThatCannotBe) {
   sb_span_event begin = Event(1000, 10);
+  AddTensor(begin, {2, 3});
+  AddTensor(begin, {});
+  begin.word[begin.words - SB_TENSOR_WORDS + 1] = UINT32_MAX;  // dims
   begin.tensors = 1000;
-  begin.tensor[0].dims = SB_SPAN_DIMS;
-  begin.tensor[1].dims = UINT32_MAX;
+  begin.words = UINT32_MAX;
   assembler.Begin(begin, kModule);
   EXPECT_EQ(End(1000, 20)->inputs.size(), 1u);
+  begin.words = SB_TENSOR_WORDS + 1;
+  assembler.Begin(begin, kModule);
+  EXPECT_EQ(End(1000, 20)->inputs.size(), 0u);
 }
 
 TEST_F(AssemblerTest, WhatWasNotKnownForATensorIsSaid) {
@@ -232,9 +244,7 @@ class OperatorTest : public AssemblerTest {
 TEST_F(OperatorTest, WithinAModule) {
   Begin(1000, 10);
   sb_span_event begin = EventOf(3, 900, 20);
-  AddTensor(begin, {2, 3});
-  begin.tensor[0].impl = 0x70;
-  begin.tensor[0].storage = 0x80;
+  AddTensor(begin, {2, 3}, 0, 0x70, 0x80);
   AddTensor(begin, {});  // undefined
   assembler.BeginOperator(begin, name);
   sb_span_event end = EventOf(3, 900, 30);
