@@ -117,6 +117,10 @@ class GreenletsTest(SpansCase):
     def test_at_the_same_place(self, python):
         self.try_with(python, [2] * 8)
 
+    @each_with_greenlet
+    def test_more_at_once_than_a_thread_has_room_for(self, python):
+        self.try_with(python, [0, 2, 5, 2] * 15)
+
     @each_with_torch_and_greenlet
     def test_of_the_real_torch(self, python):
         self.try_with(python, [0, 2, 2, 5], "torch")
