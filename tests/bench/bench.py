@@ -14,7 +14,7 @@ from rows import Row, markdown, median, ratio_row, table
 from sessions import F_ONLY, Closable, attached, started  # before the harness and the library: it says where they are
 import interpreters
 from graph import graph_column
-from modules import module_costs
+from modules import module_costs, torch_costs
 from harness import traces
 from harness.daemon import Daemon
 from harness.interpreters import with_torch
@@ -274,9 +274,12 @@ def main():
             rows = measure(daemon, one, options.quick)
             everything.append((title, rows))
             print("\n" + table(title, rows), flush=True)
-        graphs = [graph_column(daemon, one) for one in with_torch()]
-        for title, rows in graphs:
-            print("\n" + table("The graph of a model: %s" % title, rows), flush=True)
+        graphs = []
+        for one in with_torch():
+            title, rows = graph_column(daemon, one)
+            rows += torch_costs(daemon, one, 2 if options.quick else 7)
+            graphs.append((title, rows))
+            print("\n" + table("A model: %s" % title, rows), flush=True)
         newest = found[-1]
         rows = idle_cost(newest, 3 if options.quick else 10)
         rows += [Row("daemon that had all the sessions above: memory", "%.0f MB" % memory_mb(daemon))]

@@ -1,12 +1,11 @@
-"""What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch; the tree also with
-the real one, where the interpreter has it."""
+"""What it costs to watch and slow modules of a model: of tests/e2e/targets/models.py, with the stub of torch; the tree and spans also
+with the real one."""
 import contextlib
 import json
 import tempfile
 
 from rows import Row, median, ratio_row
 from sessions import is_clean  # it says where the harness is
-from harness import interpreters
 from harness.session import Session
 from harness.spans import SPANS_OF_FORWARD
 from harness.target import Target
@@ -119,8 +118,11 @@ def module_costs(daemon, python, rounds):
         rows = call_costs(daemon, target, rounds) + span_costs(daemon, target, rounds, "the stub of torch", ONE_MODULE)
         rows += one_slow_layer(daemon, target, rounds)
     rows.append(large_tree(daemon, python, rounds, "2.13", ""))
-    if any(one.path == python.path for one in interpreters.with_torch()):
-        rows.append(large_tree(daemon, python, rounds, "torch", " (the real torch)"))
-        with model(python, kind="torch") as target:
-            rows += span_costs(daemon, target, rounds, "the real torch, in its forwards", FORWARDS)
     return rows
+
+
+def torch_costs(daemon, python, rounds):
+    """The same with the real torch."""
+    tree = large_tree(daemon, python, rounds, "torch", "")
+    with model(python, kind="torch") as target:
+        return [tree, *span_costs(daemon, target, rounds, "whole forwards", FORWARDS)]

@@ -51,6 +51,29 @@ class SweepTest(Case):
         self.assertAlmostEqual(critical["hits_per_unit"], 1, delta=0.05)
         self.assert_unharmed(target)
 
+    def test_the_margin_that_there_is_by_default(self):
+        target = self.start_service()
+        results = self.results_of(self.sweep(target, "--group", "critical=*/service.py:critical", "--group",
+                                             "hidden=*/service.py:hidden", "--top-share", "40", "--budget", "60s"))
+        self.assertEqual(results["critical"]["verdict"], "MATTERS", results)
+        self.assertEqual(results["hidden"]["verdict"], "DOES_NOT_MATTER", results)
+        self.assert_unharmed(target)
+
+    def test_three_percent_are_found_in_three_minutes(self):
+        """Of a service whose pace varies by some 2 % from window to window. (Asked for is half of that effect, which is missed now and
+        then; all of it hardly ever.)"""
+        target = self.start_target(interpreters.any_supported(), "service.py")
+        target.ask("start", None, 0.5)
+        begin = time.monotonic()
+        answer = self.sweep(target, "--target", "*/service.py:critical", "--top-share", "3", "--mde", "1.5", "--budget", "3m",
+                            "--no-controls", seconds=240)
+        self.assertLess(time.monotonic() - begin, 180, answer)
+        plan = next(line["plan"] for line in map(json.loads, answer.out.splitlines()) if "plan" in line)
+        self.assertTrue(0.01 < plan["variation"], plan)
+        self.assertLess(plan["peak_slowdown"], 0.035, plan)
+        self.assertEqual(self.results_of(answer)["targets"]["verdict"], "MATTERS", answer)
+        self.assert_unharmed(target)
+
     def test_never_called_is_no_verdict(self):
         target = self.start_service()
         answer = self.sweep(target, "--target", "*/service.py:idle", "--budget", "10s")
@@ -233,7 +256,7 @@ class SweepTest(Case):
         target.ask("start_many", 20, str(log))
         verdicts = []
         for control in ((), ("--positive-control", "*/service.py:step")):
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "40s", "--top-share", "40", "--margin", "0.1",
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "25s", "--top-share", "40", "--margin", "0.1",
                                 *control, metric="log:%s#^unit$" % log)
             result = self.results_of(answer)["targets"]
             self.assertTrue(0 < result["criticality"] < 0.1, answer)

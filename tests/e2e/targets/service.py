@@ -1,6 +1,7 @@
 """A service whose truth is known: each unit of work waits for two things that happen side by side. One of them takes longer, so
 that what the other does is hidden, up to the slack; what comes afterwards is critical."""
 import os
+import random
 import sys
 import threading
 import time
@@ -9,6 +10,7 @@ from protocol import serve
 
 stop = False
 units = 0
+spread = 0
 log = None  # gets a line of five bytes for each unit
 begun, done = threading.Event(), threading.Event()
 
@@ -46,7 +48,7 @@ def work():
     global units
     while not stop:
         begun.set()
-        time.sleep(LONG_S)
+        time.sleep(LONG_S * random.uniform(1 - spread, 1 + spread))
         critical(1)
         done.wait()
         done.clear()
@@ -57,8 +59,10 @@ def work():
     begun.set()
 
 
-def start(log_file=None):
-    global log
+def start(log_file=None, noise=0):
+    """`noise`: how much longer or shorter the first part takes each time, at most."""
+    global log, spread
+    spread = noise
     log = log_file and open(log_file, "ab", buffering=0)
     for loop in (work, beside):
         thread = threading.Thread(target=loop)
