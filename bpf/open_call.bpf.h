@@ -41,6 +41,7 @@ struct {
 __u64 calls_elsewhere = 0; /* in open_calls */
 
 static __always_inline struct sb_open_call* call_at(struct sb_thread_calls* calls, __u32 place) {
+  asm volatile("" : "+r"(place)); /* for the verifier: what bounds it is seen here */
   return &calls->call[place & (SB_NESTED_CALLS - 1)];
 }
 

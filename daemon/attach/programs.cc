@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <thread>
 
@@ -31,13 +32,23 @@ constexpr uint32_t kFewThreads = 16 * 1024;  // by target
 // libbpf reports through a callback; its last warnings explain a failed load.
 thread_local std::string* libbpf_messages = nullptr;
 
+// What the verifier has to say is at the end of its log.
+std::string Shortened(const std::string& text) {
+  constexpr size_t kBegin = 200, kEnd = 600;
+  if (text.size() <= kBegin + kEnd) return text;
+  return StrCat(text.substr(0, kBegin), "\n[...]\n", text.substr(text.size() - kEnd));
+}
+
 int OnLibbpfMessage(libbpf_print_level level, const char* format, va_list args) {
   if (level == LIBBPF_DEBUG || libbpf_messages == nullptr) return 0;
-  char line[512];
-  const int length = vsnprintf(line, sizeof(line), format, args);
+  char* made = nullptr;
+  const int length = vasprintf(&made, format, args);
+  if (length < 0) return 0;
+  const std::string message(made, static_cast<size_t>(length));
+  free(made);
   // It complains about RLIMIT_MEMLOCK on kernels that no longer need it.
-  if (std::string_view(line).find("MEMLOCK") != std::string_view::npos) return 0;
-  if (libbpf_messages->size() < 4096) *libbpf_messages += line;
+  if (message.find("MEMLOCK") != std::string::npos) return 0;
+  if (libbpf_messages->size() < 4096) *libbpf_messages += Shortened(message);
   return length;
 }
 
