@@ -118,12 +118,14 @@ static __always_inline void add_arguments(struct pt_regs* ctx, struct sb_span_th
 
   list->left = 0;
   for (i = 0; i < SB_OPERATOR_ARGUMENTS + SB_SPAN_TENSORS; i++) {
-    __u32 next = thread->levels;
+    __u32 next;
 
     if (list->left != 0) {
       add_next(event, list);
       continue;
     }
+    /* Read here, not before: tests/bpf/loops_test.py. */
+    next = (__u32) * (volatile __u64*)&thread->levels;
     if (next >= operation->arguments || next >= SB_OPERATOR_ARGUMENTS) return;
     thread->levels = next + 1;
     tensors =
