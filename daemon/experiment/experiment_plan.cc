@@ -132,7 +132,7 @@ void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPl
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     plan.facts.push_back({.functions = pilot.targets[i].functions,
                           .hits_per_unit = pilot.hits_per_unit[i],
-                          .left_out = WhyNotCalled(pilot, i)});
+                          .left_out = WhyNotCalled(plan.groups, pilot, i)});
     if (plan.facts.back().left_out.empty() && std::ranges::count(taken, i) == 0)
       plan.facts.back().left_out = "controls were not wanted";
   }

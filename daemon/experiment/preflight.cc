@@ -1,6 +1,7 @@
 #include "daemon/experiment/preflight.h"
 
 #include <algorithm>
+#include <map>
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -21,20 +22,24 @@ std::string Joined(const std::vector<std::string>& sentences) {
   return all;
 }
 
-// Of `count` functions.
-std::string TakenBefore(size_t count) {
-  return StrCat(count, count == 1 ? " function that it takes is" : " functions that it takes are",
-                " in a group, or a control, before it: what several take is in the first of them");
+// Where the others are: `in_others`, or a part of it.
+std::string WordsOfOthers(const std::vector<Group>& groups,
+                          const std::map<size_t, size_t>& in_others) {
+  std::string all;
+  for (const auto& [other, count] : in_others)
+    all += StrCat(all.empty() ? "" : ", ", count, " in \"", groups[other].name, "\"");
+  return StrCat("functions that it takes are in another group (", all,
+                "): what several take is in the first of them");
 }
 
 bool HasNoFunction(const GroupTargets& targets) {
-  return targets.functions == 0 && targets.taken == 0 && !targets.unmatched.empty();
+  return targets.functions == 0 && targets.in_others.empty() && !targets.unmatched.empty();
 }
 
 absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& pilot) {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].role != GroupRole::kPositiveControl) continue;
-    const std::string why = WhyNotCalled(pilot, i);
+    const std::string why = WhyNotCalled(groups, pilot, i);
     if (!why.empty())
       return absl::FailedPreconditionError(StrCat("the positive control ", groups[i].name, ": ",
                                                   why, "; name a function that each unit passes"));
@@ -44,11 +49,12 @@ absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& 
 
 }  // namespace
 
-std::string WhyNotCalled(const Pilot& pilot, size_t i) {
+std::string WhyNotCalled(const std::vector<Group>& groups, const Pilot& pilot, size_t i) {
   if (pilot.hits_per_unit[i] > 0) return "";
   const GroupTargets& targets = pilot.targets[i];
   if (HasNoFunction(targets)) return Joined(targets.unmatched);
-  if (targets.functions == 0 && targets.taken > 0) return TakenBefore(targets.taken);
+  if (targets.functions == 0 && !targets.in_others.empty())
+    return StrCat("all ", WordsOfOthers(groups, targets.in_others));
   return "it was not called while the metric moved";
 }
 
@@ -58,7 +64,7 @@ absl::Status CheckCalled(const std::vector<Group>& groups, const Pilot& pilot) {
   bool is_loaded = false;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!IsTested(groups[i])) continue;
-    const std::string why = WhyNotCalled(pilot, i);
+    const std::string why = WhyNotCalled(groups, pilot, i);
     if (why.empty()) return absl::OkStatus();
     is_loaded = is_loaded || !HasNoFunction(pilot.targets[i]);
     whys += StrCat(whys.empty() ? "" : "; ", "\"", groups[i].name, "\": ", why);
@@ -69,7 +75,7 @@ absl::Status CheckCalled(const std::vector<Group>& groups, const Pilot& pilot) {
 
 absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilot) {
   for (size_t i = 0; i < 2; ++i) {
-    const std::string why = WhyNotCalled(pilot, i);
+    const std::string why = WhyNotCalled(groups, pilot, i);
     if (!why.empty())
       return absl::FailedPreconditionError(
           StrCat("factorial: \"", groups[i].name, "\": ", why, "; it takes both groups"));
@@ -80,7 +86,7 @@ absl::Status CheckBothCalled(const std::vector<Group>& groups, const Pilot& pilo
 std::vector<std::string> WarningsOfTargets(const std::vector<Group>& groups, const Pilot& pilot) {
   std::vector<std::string> warnings;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const std::string why = WhyNotCalled(pilot, i);
+    const std::string why = WhyNotCalled(groups, pilot, i);
     if (groups[i].role == GroupRole::kNegativeControl && !why.empty())
       warnings.push_back(
           StrCat("the negative control ", groups[i].name, " controls nothing: ", why));
@@ -88,8 +94,10 @@ std::vector<std::string> WarningsOfTargets(const std::vector<Group>& groups, con
     const GroupTargets& targets = pilot.targets[i];
     const std::string where = StrCat("group \"", groups[i].name, "\": ");
     if (!targets.unmatched.empty()) warnings.push_back(where + Joined(targets.unmatched));
-    if (targets.taken > 0 && IsTested(groups[i]))
-      warnings.push_back(where + TakenBefore(targets.taken));
+    std::map<size_t, size_t> in_tested = targets.in_others;
+    std::erase_if(in_tested, [&](const auto& other) { return !IsTested(groups[other.first]); });
+    if (!in_tested.empty() && IsTested(groups[i]))
+      warnings.push_back(where + WordsOfOthers(groups, in_tested));
   }
   return warnings;
 }

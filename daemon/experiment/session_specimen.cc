@@ -75,7 +75,7 @@ void CountFunction(const RowInfo& row, const std::vector<uint32_t>& group_of,
   for (const size_t pattern : row.matches) {
     if (pattern < group_of.size() && group_of[pattern] != owner) others.insert(group_of[pattern]);
   }
-  for (const uint32_t other : others) ++groups[other].taken;
+  for (const uint32_t other : others) ++groups[other].in_others[owner];
 }
 
 std::string WhyUnmatched(const PatternCounters& pattern) {

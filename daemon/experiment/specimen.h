@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ using Mark = std::vector<ProcessMark>;
 // What a group's patterns take, in all processes so far.
 struct GroupTargets {
   size_t functions = 0;  // that are this group's
-  size_t taken = 0;      // that it would take, too, and another one has: the first that takes one
+  // How many that it would take, too, are in another group: the first that takes one has it.
+  std::map<size_t, size_t> in_others;
   // A sentence for each pattern that takes nothing, without a full stop.
   std::vector<std::string> unmatched;
 };

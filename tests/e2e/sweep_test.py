@@ -106,8 +106,9 @@ class SweepTest(Case):
         plan = next(line["plan"] for line in lines if "plan" in line)
         groups = {group["name"]: group for group in plan["groups"]}
         self.assertEqual(int(groups["first"]["targets"]), 1, plan)
-        self.assertIn("1 function that it takes is in a group, or a control, before it", groups["second"]["left_out"])
-        self.assertTrue(any(warning.startswith('group "all": 1 function') for warning in plan["warnings"]), plan)
+        self.assertIn('all functions that it takes are in another group (1 in "first")', groups["second"]["left_out"])
+        self.assertTrue(any('group "all": functions that it takes are in another group (1 in "first"):' in warning
+                            for warning in plan["warnings"]), plan)
         self.assertAlmostEqual(groups["first"]["hits_per_unit"], 1, delta=0.1)
         results = self.results_of(answer)
         self.assertEqual(results["first"]["verdict"], "MATTERS", answer)

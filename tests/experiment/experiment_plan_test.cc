@@ -231,8 +231,8 @@ TEST(ExperimentPlanTest, WhyAGroupIsNotCalledIsSaid) {
        {.unmatched = {"a", "b", "c", "d", "e"}},
        "a; b; c; and 2 more that match nothing"},
       {"taken",
-       {.taken = 1, .unmatched = {"a"}},
-       "1 function that it takes is in a group, or a control, before it: what several take is in "
+       {.in_others = {{0, 2}}, .unmatched = {"a"}},
+       "all functions that it takes are in another group (2 in \"busy\"): what several take is in "
        "the first of them"},
   };
   for (const Preflight& one : cases) {
@@ -247,13 +247,19 @@ TEST(ExperimentPlanTest, WhyAGroupIsNotCalledIsSaid) {
 }
 
 TEST(ExperimentPlanTest, WhatIsMissingFromAGroupIsWarnedOf) {
-  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}, FakeGroup{}});
   service.targets = {{.functions = 1, .unmatched = {"none matches \"x\""}},
-                     {.functions = 1, .taken = 2}};
+                     {.functions = 1, .in_others = {{0, 2}, {2, 1}}},
+                     {.functions = 1}};
   Told told;
-  ASSERT_TRUE(RunExperiment(service, {{"first"}, {"second"}}, Wishes(), told).ok());
+  ASSERT_TRUE(RunExperiment(service,
+                            {{"first"}, {"second"}, {"metric", GroupRole::kPositiveControl}},
+                            Wishes(), told)
+                  .ok());
   EXPECT_TRUE(Warns(*told.plan, "group \"first\": none matches \"x\""));
-  EXPECT_TRUE(Warns(*told.plan, "group \"second\": 2 functions that it takes are in a group"));
+  EXPECT_TRUE(
+      Warns(*told.plan,
+            "group \"second\": functions that it takes are in another group (2 in \"first\"):"));
 }
 
 TEST(ExperimentPlanTest, NothingThatIsLoadedIsNoMatch) {
