@@ -8,6 +8,14 @@ std::optional<std::string_view> PathAbove(std::string_view path) {
   return "";
 }
 
+std::optional<std::string> FullPath(std::string_view prefix, const std::string& path,
+                                    const std::function<bool(const std::string&)>& is_in_tree) {
+  if (is_in_tree(path)) return path;
+  std::string below = std::string(prefix) + "." + path;
+  if (is_in_tree(below)) return below;
+  return std::nullopt;
+}
+
 bool IsBelow(std::string_view path, std::string_view above) {
   for (auto one = PathAbove(path); one; one = PathAbove(*one))
     if (*one == above) return true;

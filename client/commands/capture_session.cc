@@ -7,6 +7,7 @@
 #include "client/graph/graph_capture.h"
 #include "client/graph/leaf_policy.h"
 #include "client/human_units.h"
+#include "client/module_path.h"
 #include "client/printable.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
@@ -44,13 +45,15 @@ absl::StatusOr<v1::AttachRequest> RequestOf(const CaptureFlags& flags) {
 
 absl::Status CutBelow(const CaptureFlags& flags, const ModelFacts& facts, LeafPolicy& leaves) {
   for (const std::string& path : flags.until) {
-    const std::string below = StrCat(flags.prefix.value_or("top"), ".", path);
-    if (!facts.HasModule(path) && !facts.HasModule(below)) {
+    const std::optional<std::string> full =
+        FullPath(flags.prefix.value_or("top"), path,
+                 [&](const std::string& one) { return facts.HasModule(one); });
+    if (!full) {
       return absl::NotFoundError(
           StrCat("pid ", flags.pid, ": --until ", Printable(path),
                  ": there is no such module; `sbumpctl modules` tells their paths"));
     }
-    leaves.CutBelow(facts.HasModule(path) ? path : below);
+    leaves.CutBelow(*full);
   }
   return absl::OkStatus();
 }

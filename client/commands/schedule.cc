@@ -155,13 +155,14 @@ absl::Status KeepFound(const std::string& regex, std::vector<ScheduleNode>& node
   return absl::OkStatus();
 }
 
-// As it is in the tree: a path may be given from the model on, too, as slapo's are ("layers.0").
-absl::StatusOr<std::string> FullPath(const ScheduleFlags& flags,
-                                     const std::vector<ScheduleNode>& nodes,
-                                     const std::string& path) {
-  const std::string below = StrCat(flags.capture.prefix.value_or("top"), ".", path);
-  for (const std::string* full : {&path, &below})
-    if (std::ranges::find(nodes, *full, &ScheduleNode::path) != nodes.end()) return *full;
+absl::StatusOr<std::string> NodeOf(const ScheduleFlags& flags,
+                                   const std::vector<ScheduleNode>& nodes,
+                                   const std::string& path) {
+  std::optional<std::string> full =
+      FullPath(flags.capture.prefix.value_or("top"), path, [&](const std::string& one) {
+        return std::ranges::find(nodes, one, &ScheduleNode::path) != nodes.end();
+      });
+  if (full) return *std::move(full);
   return absl::NotFoundError(StrCat("pid ", flags.capture.pid, ": there is no node ", path,
                                     "; see `sbumpctl schedule list`"));
 }
@@ -169,11 +170,11 @@ absl::StatusOr<std::string> FullPath(const ScheduleFlags& flags,
 absl::Status KeepAsked(const ScheduleFlags& flags, std::vector<ScheduleNode>& nodes) {
   std::vector<std::string> until;
   for (const std::string& path : flags.capture.until) {
-    SB_ASSIGN_OR_RETURN(std::string full, FullPath(flags, nodes, path));
+    SB_ASSIGN_OR_RETURN(std::string full, NodeOf(flags, nodes, path));
     until.push_back(std::move(full));
   }
   if (flags.Takes("list") && !flags.what.empty()) {
-    SB_ASSIGN_OR_RETURN(const std::string top, FullPath(flags, nodes, flags.what));
+    SB_ASSIGN_OR_RETURN(const std::string top, NodeOf(flags, nodes, flags.what));
     std::erase_if(nodes, [&](const ScheduleNode& node) {
       return node.path != top && !IsBelow(node.path, top);
     });

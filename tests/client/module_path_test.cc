@@ -27,5 +27,13 @@ TEST(ModulePath, Below) {
   EXPECT_FALSE(IsBelow("#2.embed", ""));
 }
 
+TEST(ModulePathTest, FromTheModelOn) {
+  const auto is_in_tree = [](const std::string& path) { return path == "top.a" || path == "b"; };
+  EXPECT_EQ(FullPath("top", "a", is_in_tree), "top.a");
+  EXPECT_EQ(FullPath("top", "top.a", is_in_tree), "top.a");
+  EXPECT_EQ(FullPath("top", "b", is_in_tree), "b");
+  EXPECT_EQ(FullPath("top", "c", is_in_tree), std::nullopt);
+}
+
 }  // namespace
 }  // namespace sbump
