@@ -25,7 +25,7 @@ run_bazel() {
   shift 2
   if ! bazel_server_runs "$base"; then BAZEL_STARTED+=("$base"); fi
   if [[ -z ${BAZEL_CONFIGURED[$base]:-} ]]; then configure_toolchain "$base"; fi
-  (cd "$REPO" && timeout --foreground -k 60 3000 bazel --output_base="$base" "$command" --symlink_prefix=/ "$@")
+  (cd "$REPO" && timeout --foreground -k 60 4200 bazel --output_base="$base" "$command" --symlink_prefix=/ "$@")
 }
 
 # Bazel lists the compiler's headers once for each output base, and layering_check refuses one that a package

@@ -249,9 +249,42 @@ def verdict(rows, strict):
     return 1 if missed and strict else 0
 
 
+def keep(options, where, tables):
+    """Of each table its columns; the exit status."""
+    tables = [one for one in tables if one]
+    columns = [column for one in tables for column in one]
+    if options.markdown:
+        with open(options.markdown, "w") as file:
+            file.write("%s.\n\n%s" % (where, "\n".join(map(markdown, tables))))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({title: [vars(row) for row in rows] for title, rows in columns}, file, indent=1)
+    return verdict([row for _, rows in columns for row in rows], options.strict)
+
+
+def models(daemon, quick):
+    """Of the real torch, in each interpreter that has it: the columns."""
+    columns = []
+    for one in with_torch():
+        title, rows = graph_column(daemon, one)
+        rows += torch_costs(daemon, one, 2 if quick else 7)
+        columns.append((title, rows))
+        print("\n" + table("A model: %s" % title, rows), flush=True)
+    return columns
+
+
+def only_models(options, where):
+    daemon = Daemon()
+    try:
+        return keep(options, where, [models(daemon, options.quick)])
+    finally:
+        daemon.clean_up()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--models", action="store_true")
     parser.add_argument("--full-house", type=int, metavar="N")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--markdown")
@@ -266,6 +299,8 @@ def main():
         rows = full_house(found[-1], options.full_house)
         print("\n" + table("CPython %s" % ".".join(map(str, found[-1].version)), rows))
         return verdict(rows, options.strict)
+    if options.models:
+        return only_models(options, where)
     everything = []
     daemon = Daemon()
     try:
@@ -274,12 +309,7 @@ def main():
             rows = measure(daemon, one, options.quick)
             everything.append((title, rows))
             print("\n" + table(title, rows), flush=True)
-        graphs = []
-        for one in with_torch():
-            title, rows = graph_column(daemon, one)
-            rows += torch_costs(daemon, one, 2 if options.quick else 7)
-            graphs.append((title, rows))
-            print("\n" + table("A model: %s" % title, rows), flush=True)
+        graphs = models(daemon, options.quick)
         newest = found[-1]
         rows = idle_cost(newest, 3 if options.quick else 10)
         rows += [Row("daemon that had all the sessions above: memory", "%.0f MB" % memory_mb(daemon))]
@@ -288,14 +318,7 @@ def main():
         print("\n" + table(*everything[-1]), flush=True)
     finally:
         daemon.clean_up()
-    if options.markdown:
-        with open(options.markdown, "w") as file:
-            tables = [everything[:-1], graphs, everything[-1:]]
-            file.write("%s.\n\n%s" % (where, "\n".join(markdown(one) for one in tables if one)))
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({title: [vars(row) for row in rows] for title, rows in everything + graphs}, file, indent=1)
-    return verdict([row for _, rows in everything + graphs for row in rows], options.strict)
+    return keep(options, where, [everything[:-1], graphs, everything[-1:]])
 
 
 if __name__ == "__main__":

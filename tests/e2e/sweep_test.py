@@ -257,7 +257,7 @@ class SweepTest(Case):
         target.ask("start_many", 20, str(log))
         verdicts = []
         for control in ((), ("--positive-control", "*/service.py:step")):
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "25s", "--top-share", "40", "--margin", "0.1",
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin", "0.1",
                                 *control, metric="log:%s#^unit$" % log)
             result = self.results_of(answer)["targets"]
             self.assertTrue(0 < result["criticality"] < 0.1, answer)
