@@ -39,7 +39,6 @@ struct {
 #define FLAG_TUPLE_SUBCLASS (1ul << 26)
 /* int, bytes, str, dict, exceptions, types */
 #define FLAGS_OTHER_SUBCLASS (1ul << 24 | 1ul << 27 | 1ul << 28 | 1ul << 29 | 1ul << 30 | 1ul << 31)
-#define LIST_ITEMS 24
 #define MA_KEYS 32
 #define MA_VALUES 40
 

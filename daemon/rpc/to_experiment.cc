@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kLongestExperimentNs = 24 * 3'600'000'000'000ull;
 constexpr size_t kLongestName = 200;
-constexpr uint64_t kToAnswerNs = 1'800'000'000'000;  // for whoever is shown the plan
 constexpr uint32_t kMostBlocksAsked = 2'000;
 constexpr uint32_t kMostDosesAsked = 4;
 
@@ -284,7 +283,7 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
   if (attach.ttl_ns() == 0) {
     const uint64_t longest_ns =
         request.budget_ns() == 0 ? kDefaultExperimentNs : request.budget_ns();
-    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000 + (request.asks_first() ? kToAnswerNs : 0));
+    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000);
   }
   return attach;
 }
