@@ -71,10 +71,12 @@ struct sb_object {
   __u64 at_24; /* of a list: ob_item */
 };
 
-/* The last object of a page may be shorter. */
+/* The last object of a page may be shorter. A list or tuple has its size in any case: one that lies
+ * is looked through in vain then, and is not taken for an empty one. */
 static __always_inline bool read_object(struct sb_object* object, __u64 address) {
   if (read_user(object, sizeof(*object), address + OB_TYPE_OFFSET)) return true;
   object->at_16 = object->at_24 = 0;
+  if (read_user(object, 16, address + OB_TYPE_OFFSET)) return true;
   return read_user(&object->type, sizeof(object->type), address + OB_TYPE_OFFSET);
 }
 
