@@ -1,4 +1,4 @@
-"""Counts the test cases of one `bazel test` by its build events and the test.xml of each target.
+"""Counts the test cases of one `bazel test`, and says why one failed, by its build events and the test.xml of each target.
 
   results.py EVENTS EXIT_CODE
 
@@ -12,6 +12,7 @@ import sys
 import urllib.parse
 import xml.etree.ElementTree
 
+LONGEST_REASON = 300
 NO_TESTS = 4  # Bazel's exit code where the filters left no test
 
 
@@ -44,6 +45,27 @@ def cases(result):
         return
 
 
+def log_of(result):
+    """What a target printed, where Bazel made its test.xml."""
+    try:
+        return xml.etree.ElementTree.parse(xml_path(result)).findtext(".//system-out") or ""
+    except (OSError, TypeError, xml.etree.ElementTree.ParseError):
+        return ""
+
+
+def failure_reason(case, log):
+    """One line: of a Python traceback the error, of gtest where and what, of a program its last words."""
+    element = case.find("failure") if case.find("failure") is not None else case.find("error")
+    lines = [line for line in (element.text or element.get("message") or "").splitlines() if line.strip()]
+    traced = [i for i, line in enumerate(lines) if line.startswith("  File ")]
+    if traced:
+        lines = [line for line in lines[traced[-1] + 1:] if not line.startswith(" ")][:1]
+    elif not element.text and log:
+        lines = [line for line in log.splitlines() if line.strip()][-2:]
+    words = " ".join(" ".join(lines).split())
+    return words if len(words) <= LONGEST_REASON else words[:LONGEST_REASON] + "..."
+
+
 def has_failed(case):
     return case.find("failure") is not None or case.find("error") is not None
 
@@ -63,11 +85,11 @@ class Count:
         self.failed = []
         self.skipped = []
 
-    def add_case(self, label, case):
+    def add_case(self, label, case, log=""):
         name = "%s %s" % (label, ".".join(filter(None, (case.get("classname"), case.get("name")))))
         skipped = case.find("skipped")
         if has_failed(case):
-            self.failed.append(name)
+            self.failed.append("%s: %s" % (name, failure_reason(case, log)))
         elif skipped is not None:
             self.skipped.append("%s: %s" % (name, skip_reason(skipped)))
         elif case.get("status") != "notrun":
@@ -78,7 +100,7 @@ class Count:
         failed_before = len(self.failed)
         found = list(cases(result))
         for case in found:
-            self.add_case(label, case)
+            self.add_case(label, case, log_of(result) if has_failed(case) else "")
         if not found and status == "PASSED":
             self.passed += 1
         if status != "PASSED" and len(self.failed) == failed_before:
