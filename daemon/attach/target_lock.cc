@@ -51,6 +51,10 @@ bool StillThere(int fd, const std::string& path) {
   return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
 }
 
+// Held by RemoveStale(), whatever a killed daemon left in the file: who has the process holds it
+// alone.
+bool OnlyLookedAt(int fd) { return flock(fd, LOCK_SH | LOCK_NB) == 0; }
+
 std::string PathOf(const TargetId& target) {
   return StrCat(kDirectories[1], "/", target.pid, "-", target.start_ticks);
 }
@@ -81,8 +85,8 @@ absl::StatusOr<TargetLock> TargetLock::TryAcquire(const TargetId& target, const 
       if (errno != EWOULDBLOCK) return ErrnoStatus(errno, StrCat("locking ", path));
       const std::string other = ReadHolder(file.get());
       // Two recoveries must not wait for each other.
-      is_soon_free =
-          other.empty() || other == kDoctor || (other == kRecovery && holder != kRecovery);
+      is_soon_free = other.empty() || other == kDoctor ||
+                     (other == kRecovery && holder != kRecovery) || OnlyLookedAt(file.get());
       return absl::AlreadyExistsError(
           StrCat("pid ", target.pid, " is held by ", other.empty() ? "another session" : other,
                  ": one session per process; end that one first (sbumpctl detach --pid ",
@@ -101,7 +105,7 @@ void TargetLock::RemoveStale() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(kDirectories[1], error)) {
     Fd file(open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(entry.path().c_str());
+    if (file.valid() && OnlyLookedAt(file.get())) unlink(entry.path().c_str());
   }
 }
 

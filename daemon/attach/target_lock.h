@@ -18,7 +18,8 @@ inline constexpr char kDoctor[] = "sbumpctl doctor";
 class TargetLock {
  public:
   // kAlreadyExists, naming the holder, when another session has the process. `holder` is what a
-  // second one will be told. For kDoctor all wait, for kRecovery all others, for up to 5 s.
+  // second one will be told. For kDoctor all wait, for kRecovery all others, for up to 5 s, and
+  // for a daemon that removes what is stale.
   static absl::StatusOr<TargetLock> Acquire(const TargetId& target, const std::string& holder);
   // Files that killed daemons left, and nobody holds.
   static void RemoveStale();

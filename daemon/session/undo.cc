@@ -86,13 +86,18 @@ JournalContents ForCopy(const RemoteMemory& memory, const Interpreter& interpret
   return journal;
 }
 
+// The keeper of this daemon's own has taken its probes away while it runs. Any other may have been
+// killed while it did, here or, later in its list, in what was forked, armed or not (probe_text.h).
+bool MayHaveLeaked(const JournalContents& journal) {
+  return journal.keeper && FindRunning(OwnHelper()) != journal.keeper;
+}
+
 // Until then a breakpoint that is to be left looks like somebody else's: the probe behind it is
-// there. The keeper of this daemon's own has taken them away.
+// there.
 absl::Status AwaitKeeper(const JournalContents& journal) {
   constexpr auto kPatience = std::chrono::seconds(2);
-  if (!journal.keeper || journal.keeper->pid == OwnHelper()) return absl::OkStatus();
-  return Annotate(AwaitProcessEnd(*journal.keeper, kPatience),
-                  "the process that keeps the probes of the daemon before this one");
+  if (!MayHaveLeaked(journal)) return absl::OkStatus();
+  return Annotate(AwaitProcessEnd(*journal.keeper, kPatience), "the process that kept its probes");
 }
 
 absl::Status RemoveLeaked(const TargetProcess& process, const RemoteMemory& memory,
@@ -306,7 +311,7 @@ absl::StatusOr<int> UndoIn(const TargetProcess& process, RemoteMemory& memory,
 CopiesUndone UndoInCopies(InterpreterFileCache& files, const JournalContents& journal,
                           const TargetProcess* original) {
   const bool nothing = journal.fields.empty() && journal.dead.empty() && journal.probes.empty() &&
-                       !journal.bump_begun;
+                       !journal.bump_begun && !MayHaveLeaked(journal);
   if (nothing || !journal.random) return {};
   return CopiesOf(files, journal, original).Undo();
 }

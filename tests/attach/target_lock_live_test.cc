@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <string>
+#include <thread>
 
 #include "daemon/attach/target_lock.h"
 #include "tests/process/child.h"
@@ -70,6 +72,23 @@ TEST(TargetLockTest, ARecoveryWaitsForNoOther) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(absl::IsAlreadyExists(TargetLock::Acquire(Nobody(), kRecovery).status()));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+// Which takes each for a moment. What a killed daemon left in it says that a session has it.
+TEST(TargetLockTest, ADaemonThatRemovesStaleOnesIsNoHolder) {
+  const std::string path = "/run/sbumpd/locks/" + ToString(Nobody()).replace(7, 1, "-");
+  std::atomic<bool> over = false;
+  std::thread daemon([&] {
+    while (!over) TargetLock::RemoveStale();
+  });
+  for (int i = 0; i < 300; ++i) {
+    std::ofstream(path) << "session s1 of sbumpctl (pid 77)";
+    const absl::Status status = TargetLock::Acquire(Nobody(), kRecovery).status();
+    EXPECT_TRUE(status.ok()) << status;
+    if (!status.ok()) break;
+  }
+  over = true;
+  daemon.join();
 }
 
 TEST(TargetLockTest, AMovedLockIsStillHeld) {

@@ -150,6 +150,9 @@ def main():
     left_out = phases_without_kill(ledgers, options.kill_points)
     if left_out:
         print("killed nowhere in phase %s; give it more --minutes" % ", ".join(left_out))
+    for ledger in ledgers:
+        for step, name, finding in ledger.findings:
+            print("HARM %s, step %d (%s): %s" % (ledger.python.name, step, name, " ".join(finding.split())[:600]))
     print("harm found: %d" % harm)
     sys.exit(1 if harm or too_few or left_out else 0)
 

@@ -6,6 +6,7 @@ import time
 
 from harness.case import each_interpreter, each_mechanism, main
 from harness.family import FamilyCase
+from harness.quiet import judges_times
 from harness.session import calls_by_name
 
 N = 200
@@ -31,6 +32,7 @@ for one in living:
 """
 
 
+@judges_times
 class ChildrenTest(FamilyCase):
     def try_workers(self, python, kind):
         target = self.start_target(python, "workers.py")

@@ -1,6 +1,8 @@
 """Children of a slowed process: other processes, at full speed, unharmed, with and after the session."""
 import json
 import os
+import pathlib
+import signal
 import subprocess
 import time
 
@@ -109,6 +111,21 @@ while os.path.exists(sys.argv[0]):
 """
 
 
+INT3 = b"\xcc"
+
+
+def _waits_for_an_order(pid):
+    return pathlib.Path("/proc/%d/wchan" % pid).read_text().endswith("pipe_read")
+
+
+def _plant(pid, addresses):
+    """Breakpoints that nothing must run into until they are taken away."""
+    with open("/proc/%d/mem" % pid, "r+b", 0) as memory:
+        for address in addresses:
+            memory.seek(address)
+            memory.write(INT3)
+
+
 class CopiesTest(Case):
     """What is forked while its parent is armed has copies of the armed fields. They go when the parent's go."""
 
@@ -156,6 +173,56 @@ class CopiesTest(Case):
         self.assertEqual(again.log.count("event=forked_copy_disarmed"), 2, again.log)
         self.assertEqual(again.journals(), [])
         self.assert_nothing_left(target, again)
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_breakpoints_that_stayed_in_copies_alone(self, python):
+        """As the kernel leaves them where the keeper of the probes is killed, too: it had got to the parent by then. Nothing
+        of the session was armed yet."""
+        state_dir = self.scratch + "/state"
+        daemon = self.start_daemon(state_dir=state_dir)
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        self.attach(target, "--target", "*:nothing", daemon=daemon)
+        copies = target.ask("hire", "fork", 2)
+        self.eventually(lambda: all(_waits_for_an_order(pid) for pid in copies), 10, "workers that wait")
+        places = traces.changed_addresses(target.pid)
+        self.assertTrue(places)
+        keepers = traces.children(daemon.pid)
+        daemon.kill()
+        self.eventually(lambda: not any(map(traces.runs, keepers)), 10, "the keeper's end")
+        for pid in copies:
+            self.assertEqual(traces.changed_text(pid), [])
+            _plant(pid, places)
+        again = self.start_daemon(state_dir=state_dir)
+        # Those of one: with them the kernel took the others' of the same places.
+        self.assertIn("event=leaked_probes_removed", again.log)
+        self.assertEqual(again.journals(), [])
+        self.assert_nothing_left(target, again)
+        self.assert_copies_work_disarmed(target)
+
+    @each_mechanism
+    def test_breakpoints_that_the_daemons_own_keeper_left(self, python):
+        """As above, but the daemon lives on until it has undone this."""
+        daemon = self.start_daemon()
+        target = self.start_target(python, "workers.py")
+        target.ask("work", 3000)
+        session = self.attach(target, "--target", "*:nothing", daemon=daemon)
+        copies = target.ask("hire", "fork", 2)
+        self.eventually(lambda: all(_waits_for_an_order(pid) for pid in copies), 10, "workers that wait")
+        places = traces.changed_addresses(target.pid)
+        keeper, = traces.children(daemon.pid)
+        with daemon.standing_still():
+            os.kill(keeper, signal.SIGKILL)
+            self.eventually(lambda: not traces.runs(keeper), 10, "the keeper's end")
+            for pid in [target.pid, *copies]:
+                self.assertEqual(traces.changed_text(pid), [])
+            for pid in copies:
+                _plant(pid, places)
+        session.finish()
+        self.assertIn("event=leaked_probes_removed", daemon.log)
+        self.assertEqual(daemon.journals(), [])
+        self.assert_nothing_left(target, daemon)
         self.assert_copies_work_disarmed(target)
 
     def test_after_a_kill_and_an_exec(self):

@@ -46,6 +46,10 @@ class Unit(Served):
     def runs(self):
         return self.pid != 0
 
+    @property
+    def log(self):
+        return journal()
+
     def drop_in(self, text):
         """Lines of [Service] that hold until the next boot; all of them are taken away by `no_drop_ins`."""
         os.makedirs(DROP_INS, exist_ok=True)
