@@ -85,8 +85,8 @@ class Walk {
   void Visit(const SpanNode& call, const Within& within) {
     if (too_large_) return;
     const bool is_leaf =
-        !within.leaf && leaves_.IsLeaf(call.module.path(), call.module.qualified_type(),
-                                       &call == &root_ ? nullptr : &within.scope->above->path);
+        !within.leaf &&
+        leaves_.IsLeaf(call.module, &call == &root_ ? nullptr : &within.scope->above->path);
     Within inner = within;
     if (is_leaf) inner.leaf = AddLeaf(call, within.scope);
     for (const SpanNode& child : call.children) {

@@ -9,11 +9,6 @@
 
 namespace sbump {
 
-bool IsTorchLeaf(std::string_view qualified_type) {
-  return (qualified_type.starts_with("torch.nn.") || qualified_type.starts_with("torch.ao.nn.")) &&
-         qualified_type != kSequentialType;
-}
-
 absl::StatusOr<LeafPolicy> LeafPolicy::Make(const std::vector<std::string>& types, bool none) {
   LeafPolicy policy;
   policy.torchs_own_ = !none;
@@ -26,13 +21,14 @@ absl::StatusOr<LeafPolicy> LeafPolicy::Make(const std::vector<std::string>& type
   return policy;
 }
 
-bool LeafPolicy::IsLeaf(std::string_view path, std::string_view qualified_type,
-                        const std::string* caller) const {
-  const auto is_of_types = [&](const Glob& type) { return TakesType(type, qualified_type); };
+bool LeafPolicy::IsLeaf(const v1::SpanModule& module, const std::string* caller) const {
+  const auto is_of_types = [&](const Glob& type) {
+    return TakesType(type, module.qualified_type());
+  };
   if (std::ranges::any_of(types_, is_of_types)) return true;
   if (caller == nullptr) return false;
-  if (torchs_own_ && IsTorchLeaf(qualified_type)) return true;
-  const auto above = PathAbove(path);
+  if (torchs_own_ && IsTorchLeaf(module)) return true;
+  const auto above = PathAbove(module.path());
   return until_.contains(*caller) || (above && until_.contains(*above));
 }
 

@@ -9,13 +9,17 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/match/glob.h"
+#include "proto/sbump/v1/modules.pb.h"
 
 namespace sbump {
 
-inline constexpr std::string_view kSequentialType = "torch.nn.modules.container.Sequential";
-
-// Of torch.nn or torch.ao.nn, and no Sequential.
-bool IsTorchLeaf(std::string_view qualified_type);
+// Of torch.nn or torch.ao.nn, and no Sequential, nor derived from it: torch.fx's is_leaf_module().
+template <typename AModule>  // v1::Module or v1::SpanModule
+bool IsTorchLeaf(const AModule& module) {
+  const std::string& type = module.qualified_type();
+  return (type.starts_with("torch.nn.") || type.starts_with("torch.ao.nn.")) &&
+         !module.is_sequential();
+}
 
 class LeafPolicy {
  public:
@@ -30,8 +34,7 @@ class LeafPolicy {
 
   // Torch's own are leaves within a model: the module whose calls are the forwards is none of them.
   // `caller`: the path of the module that calls it; null: it is that one.
-  bool IsLeaf(std::string_view path, std::string_view qualified_type,
-              const std::string* caller) const;
+  bool IsLeaf(const v1::SpanModule& module, const std::string* caller) const;
 
  private:
   std::vector<Glob> types_;

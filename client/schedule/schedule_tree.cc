@@ -11,8 +11,6 @@
 namespace sbump {
 namespace {
 
-constexpr std::string_view kModuleList = "torch.nn.modules.container.ModuleList";
-
 class Tree {
  public:
   explicit Tree(const v1::ListModulesReply& modules) : modules_(modules) {
@@ -59,18 +57,17 @@ class Tree {
 
   // is_module_list(): a ModuleList, or children that are named 0, 1 and so on.
   bool OnlyHolds(int i) const {
-    const std::string& type = modules_.modules(i).qualified_type();
-    if (!Above(i) || type == kSequentialType) return false;
+    const v1::Module& module = modules_.modules(i);
+    if (!Above(i) || module.is_sequential()) return false;
+    if (module.is_module_list()) return true;
     const std::vector<int>& children = children_[static_cast<size_t>(i)];
     for (size_t at = 0; at < children.size(); ++at)
-      if (PathOf(children[at]) != StrCat(PathOf(i), ".", at)) return type == kModuleList;
-    return type == kModuleList || !children.empty();
+      if (PathOf(children[at]) != StrCat(PathOf(i), ".", at)) return false;
+    return !children.empty();
   }
 
   // A model within DistributedDataParallel is not all left out.
-  bool IsLeaf(int i) const {
-    return Above(i) && IsTorchLeaf(modules_.modules(i).qualified_type()) && !OnlyHolds(i);
-  }
+  bool IsLeaf(int i) const { return Above(i) && IsTorchLeaf(modules_.modules(i)) && !OnlyHolds(i); }
   bool IsWithinLeaf(int i) const {
     for (std::optional<int> above = Above(i); above; above = Above(*above))
       if (IsLeaf(*above)) return true;

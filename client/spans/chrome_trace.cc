@@ -41,9 +41,11 @@ boost::json::object EventOf(const v1::Span& span, uint64_t tid, std::string_view
 boost::json::object ArgumentsOf(const SpanNode& node) {
   const v1::Span& span = node.span;
   boost::json::object arguments = {{"type", node.module.qualified_type()},
-                                   {"inputs", ToJson(span.inputs(), "")},
-                                   {"outputs", ToJson(span.outputs(), "")},
                                    {"self_us", Microseconds(span.self_ns())}};
+  if (!span.shapes_unknown()) {  // not looked at is not none
+    arguments["inputs"] = ToJson(span.inputs(), "");
+    arguments["outputs"] = ToJson(span.outputs(), "");
+  }
   if (boost::json::object keywords = KeywordsOf(span); !keywords.empty())
     arguments["keywords"] = std::move(keywords);
   if (span.delay_ns() != 0) arguments["delay_us"] = Microseconds(span.delay_ns());

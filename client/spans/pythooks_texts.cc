@@ -73,6 +73,9 @@ class PytHooks : public SpanWriter {
     file_->Write(text);
   }
   void Finish(uint64_t) override {
+    if (!shapeless_.empty())
+      Say(StrCat("of ", shapeless_.size(), shapeless_.size() == 1 ? " module" : " modules",
+                 " the parameters' shapes are not known: TrainableParams is left out"));
     if (untold_.empty()) return;
     const std::string_view why =
         failure_.ok() ? "gone before they were read" : ToStd(failure_.message());
@@ -102,6 +105,7 @@ class PytHooks : public SpanWriter {
     }
     failures_ = 0;
     for (const v1::Module& module : modules->modules()) {
+      if (!KnowsShapes(module)) shapeless_.insert(KeyOf(module));
       known_[KeyOf(module)] = {.type = module.qualified_type(),
                                .parameters = ParametersText(module),
                                .settings = Printable(module.static_params_text())};
@@ -129,7 +133,14 @@ class PytHooks : public SpanWriter {
     });
   }
 
+  static bool KnowsShapes(const v1::Module& module) {
+    return std::ranges::all_of(module.parameters(),
+                               [](const auto& one) { return one.second.known(); });
+  }
+
+  // A shape that is not known is not told as that of a scalar.
   static std::string ParametersText(const v1::Module& module) {
+    if (!KnowsShapes(module)) return "";
     std::map<uint32_t, std::string> in_order;
     for (const auto& [name, tensor] : module.parameters())
       in_order[tensor.index()] = StrCat(Quoted(name), ": ", DimsText(tensor.dims()));
@@ -166,6 +177,7 @@ class PytHooks : public SpanWriter {
   absl::Status failure_;                // of the last look that failed
   int failures_ = 0;                    // of looks, one after the other
   std::map<std::string, Known> known_;  // by KeyOf()
+  std::set<std::string> shapeless_;     // by KeyOf()
   std::set<std::string> untold_;        // paths of modules of which a look did not tell
 };
 

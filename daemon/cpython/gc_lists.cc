@@ -69,7 +69,7 @@ class RunningWalk {
   }
 
  private:
-  static constexpr size_t kTrail = 64;
+  static constexpr size_t kTrail = 1024;
   static constexpr int kMostReturns = 20'000;
   struct Visited {
     RemoteAddr at, before;

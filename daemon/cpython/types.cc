@@ -11,18 +11,31 @@
 namespace sbump {
 namespace {
 
-constexpr size_t kLongestName = 256;
 constexpr size_t kMostClassAttributes = 10'000;
 
 absl::StatusOr<std::string> ReadName(const MemoryReader& memory, RemoteAddr text) {
   if (!text.Plausible()) return absl::DataLossError("a type without a name");
   std::string name;
-  while (name.size() < kLongestName) {
+  while (name.size() < Types::kLongestName) {
     SB_ASSIGN_OR_RETURN(char c, memory.ReadValue<char>(text + static_cast<int64_t>(name.size())));
     if (c == '\0') return name;
     name += c;
   }
   return absl::DataLossError("a type whose name has no end");
+}
+
+absl::StatusOr<std::string> ReadShort(const MemoryReader& memory, const Layout& layout,
+                                      RemoteAddr text) {
+  SB_ASSIGN_OR_RETURN(std::string name, ReadUnicode(memory, layout, text));
+  if (name.size() <= Types::kLongestName) return name;
+  return absl::DataLossError("a type whose name is too long");
+}
+
+size_t BytesOf(const TypeObject& type) {
+  size_t bytes = sizeof(type) + type.name.size() + type.qualname.size() + type.module.size();
+  for (const std::string& name : type.full_names)
+    bytes += sizeof(name) + sizeof(RemoteAddr) + name.size();
+  return bytes;
 }
 
 }  // namespace
@@ -40,7 +53,7 @@ absl::StatusOr<std::string> Types::ReadModule(RemoteAddr type) {
                       ReadMapping(memory_, layout, dict, kMostClassAttributes));
   for (const DictEntry& attribute : attributes) {
     const absl::StatusOr<std::string> key = ReadUnicode(memory_, layout, attribute.key);
-    if (key.ok() && *key == "__module__") return ReadUnicode(memory_, layout, attribute.value);
+    if (key.ok() && *key == "__module__") return ReadShort(memory_, layout, attribute.value);
   }
   return std::string();
 }
@@ -57,7 +70,7 @@ absl::StatusOr<Types::Names> Types::ReadNames(RemoteAddr type) {
   names.qualname = names.name;
   if ((flags & kTypeHeapType) != 0) {
     SB_ASSIGN_OR_RETURN(RemoteAddr qualname, memory_.ReadPointer(type + layout.heap_type.qualname));
-    SB_ASSIGN_OR_RETURN(names.qualname, ReadUnicode(memory_, layout, qualname));
+    SB_ASSIGN_OR_RETURN(names.qualname, ReadShort(memory_, layout, qualname));
     absl::StatusOr<std::string> module = ReadModule(type);
     if (module.ok()) names.module = *std::move(module);
   }
@@ -92,13 +105,23 @@ absl::StatusOr<TypeObject> Types::Read(RemoteAddr type) {
   return read;
 }
 
+absl::Status Types::CheckRoom() const {
+  if (!is_full_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat("it has more than ", kMost, " types, or than ",
+                                             kMostBytes, " bytes of their bases' names"));
+}
+
 absl::StatusOr<const TypeObject*> Types::Find(RemoteAddr type) {
   auto known = types_.find(type.value);
   if (known == types_.end()) {
-    if (types_.size() == kMost) return absl::ResourceExhaustedError("too many types");
+    is_full_ |= types_.size() == kMost || bytes_ > kMostBytes;
+    SB_RETURN_IF_ERROR(CheckRoom());
     absl::StatusOr<TypeObject> read = Read(type);
     known = types_.emplace(type.value, std::nullopt).first;
-    if (read.ok()) known->second = *std::move(read);
+    if (read.ok()) {
+      bytes_ += BytesOf(*read);
+      known->second = *std::move(read);
+    }
   }
   if (!known->second) return absl::DataLossError(StrCat("no type at ", ToString(type)));
   return &*known->second;

@@ -50,10 +50,16 @@ class Types {
 
   static constexpr size_t kMost = 100'000;
   static constexpr size_t kLongestMro = 256;
+  static constexpr size_t kLongestName = 1024;
+  // Of names, those of bases included.
+  static constexpr size_t kMostBytes = 64 << 20;
 
-  // Stays where it is. kDataLoss: no type; also the next time.
+  // Stays where it is. kDataLoss: no type; also the next time. kResourceExhausted: too many, or too
+  // many names of bases, and so it stays.
   absl::StatusOr<const TypeObject*> Find(RemoteAddr type);
   absl::StatusOr<const TypeObject*> Of(RemoteAddr object);
+  // The same error, once there is one.
+  absl::Status CheckRoom() const;
 
  private:
   struct Names {
@@ -68,6 +74,8 @@ class Types {
   const Interpreter& interpreter_;
   std::unordered_map<uint64_t, std::optional<TypeObject>> types_;  // empty: none
   std::unordered_map<uint64_t, Names> names_;
+  size_t bytes_ = 0;
+  bool is_full_ = false;
 };
 
 }  // namespace sbump

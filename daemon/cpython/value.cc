@@ -1,6 +1,7 @@
 #include "daemon/cpython/value.h"
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -16,6 +17,8 @@ constexpr int32_t kDigits = 24;      // PyLongObject.ob_digit
 constexpr int32_t kFloatValue = 16;  // PyFloatObject.ob_fval
 constexpr int kBitsPerDigit = 30;
 constexpr int64_t kMostDigits = 3;
+// What a tensor's shape is.
+constexpr char kTorchSize[] = "torch.Size";
 
 // repr() of a float: the shortest digits that read back as the same number, with an exponent below
 // 1e-4 and from 1e16 on (Python/pystrtod.c, format_float_short).
@@ -47,6 +50,12 @@ std::string Joined(const std::vector<Value>& items) {
 }
 
 }  // namespace
+
+bool Value::operator==(const Value& other) const {
+  return kind == other.kind && boolean == other.boolean && integer == other.integer &&
+         std::bit_cast<uint64_t>(floating) == std::bit_cast<uint64_t>(other.floating) &&
+         text == other.text && items == other.items;
+}
 
 Value IntValue(int64_t value) { return {.kind = Value::Kind::kInt, .integer = value}; }
 
@@ -86,6 +95,7 @@ std::string Repr(const Value& value) {
     case Value::Kind::kStr:
       return ReprOfStr(value.text);
     case Value::Kind::kTuple:
+      if (!value.text.empty()) return value.text + "([" + Joined(value.items) + "])";
       return "(" + Joined(value.items) + (value.items.size() == 1 ? ",)" : ")");
     case Value::Kind::kList:
       return "[" + Joined(value.items) + "]";
@@ -171,7 +181,11 @@ absl::StatusOr<Value> ValueReader::ReadWithin(RemoteAddr object, Left& left) con
   }
   if (type->Is(kTypeIsInt)) return ReadInt(object);
   if (type->Is(kTypeIsStr)) return ReadStr(object);
-  if (type->Is(kTypeIsTuple)) return ReadSequence(object, Value::Kind::kTuple, left);
+  if (type->Is(kTypeIsTuple)) {
+    SB_ASSIGN_OR_RETURN(Value value, ReadSequence(object, Value::Kind::kTuple, left));
+    if (type->full_name() == kTorchSize) value.text = kTorchSize;
+    return value;
+  }
   if (type->Is(kTypeIsList)) return ReadSequence(object, Value::Kind::kList, left);
   if (type->IsA(float_type_)) {
     SB_ASSIGN_OR_RETURN(double value,

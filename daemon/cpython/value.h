@@ -16,10 +16,11 @@ struct Value {
   bool boolean = false;
   int64_t integer = 0;
   double floating = 0;
-  std::string text;
+  std::string text;  // of a tuple: its class, where repr() says it (torch.Size)
   std::vector<Value> items;
 
-  bool operator==(const Value&) const = default;
+  // Of floats their bits: what is no number is the same as before.
+  bool operator==(const Value& other) const;
 };
 
 Value IntValue(int64_t value);

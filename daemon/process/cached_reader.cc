@@ -101,13 +101,13 @@ void CachedReader::Fill(Block& block) const {
   const std::span<std::byte> bytes(block.bytes, kBlockBytes);
   block.pages = 0;
   if (ReadSource(start, bytes)) {
-    block.pages = 0xffff;
+    block.pages = kAllPages;
     return;
   }
-  for (size_t page = 0; page < kBlockBytes / kPageBytes; ++page) {
+  for (size_t page = 0; page < kPages; ++page) {
     const size_t at = page * kPageBytes;
     if (ReadSource(RemoteAddr{start.value + at}, bytes.subspan(at, kPageBytes))) {
-      block.pages |= static_cast<uint16_t>(1u << page);
+      block.pages |= uint32_t{1} << page;
     }
   }
 }

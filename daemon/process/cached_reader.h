@@ -1,5 +1,5 @@
 // Remembers what it read, for a walk over a target that stands still: a hundred thousand reads of a
-// few bytes become a few hundred of 64 KiB.
+// few bytes become some thousand of a block.
 #pragma once
 
 #include <array>
@@ -18,7 +18,9 @@ namespace sbump {
 // moments. Not for several threads. `source` must outlive it.
 class CachedReader : public MemoryReader {
  public:
-  static constexpr size_t kBlockBytes = 64 * 1024;
+  // A pool of CPython from 3.10 on (POOL_SIZE in Objects/obmalloc.c): its objects are of one size,
+  // and what a walk wants of it, it mostly wants of all of it. 64 KiB read half as much again.
+  static constexpr size_t kBlockBytes = 16 * 1024;
 
   enum class Pages {
     kSmall,  // each costs a fault, which is the same at any time
@@ -41,13 +43,15 @@ class CachedReader : public MemoryReader {
 
  private:
   static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kPages = kBlockBytes / kPageBytes;
 
   struct Block {
     uint64_t number = 0;         // address / kBlockBytes
-    uint16_t pages = 0;          // bit n: page n of the block is readable
+    uint32_t pages = 0;          // bit n: page n of the block is readable
     std::byte* bytes = nullptr;  // kBlockBytes of a slab's
   };
-  static_assert(kBlockBytes / kPageBytes == 16, "one bit of Block::pages per page");
+  static constexpr uint32_t kAllPages = (uint32_t{1} << kPages) - 1;
+  static_assert(kPages < 32, "one bit of Block::pages per page");
 
   // Memory for blocks, straight from the kernel, which gets it back with the reader: malloc would
   // keep tens of MB for a next time that may never come.
@@ -63,7 +67,7 @@ class CachedReader : public MemoryReader {
   const Pages pages_;
   // The last block seen for each number modulo the size: answers nearly every lookup without
   // hashing.
-  mutable std::array<const Block*, 256> recent_ = {};
+  mutable std::array<const Block*, 1024> recent_ = {};
   mutable std::vector<Slab> slabs_;
   mutable std::deque<Block> made_;
   mutable std::unordered_map<uint64_t, Block*> blocks_;

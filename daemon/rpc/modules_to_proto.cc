@@ -94,6 +94,8 @@ void FillModule(const Module& module, const ModulesSpec& spec, v1::Module& messa
   for (const std::string& alias : module.aliases) message.add_aliases(Utf8(alias));
   message.set_skipped(spec.skip_types.Take(module));
   message.set_note(Utf8(module.note));
+  message.set_is_sequential(module.IsA(kSequential));
+  message.set_is_module_list(module.IsA(kModuleList));
 }
 
 template <typename Message>

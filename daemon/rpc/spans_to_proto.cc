@@ -58,6 +58,7 @@ v1::SpanBatch ToBatch(const SpanHub::Taken& taken) {
       module.set_type(Utf8(span.module->type));
       module.set_qualified_type(Utf8(span.module->full_type));
       module.set_module_id(span.module->object);
+      module.set_is_sequential(span.module->is_sequential);
     }
     v1::Span& message = *batch.add_spans();
     message.set_module(known->second);

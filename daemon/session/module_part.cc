@@ -227,7 +227,8 @@ void ModulePart::FollowSpans(Programs& programs) {
   for (const ModuleTree& tree : next_->forest.trees) {
     for (const Module& module : tree.modules) {
       modules[module.object.value] = std::make_shared<const SpanModule>(
-          SpanModule{module.path, module.type_name, module.full_type, module.object.value});
+          SpanModule{module.path, module.type_name, module.full_type, module.object.value,
+                     module.IsA(kSequential)});
     }
   }
   collector_->SetModules(std::move(modules));

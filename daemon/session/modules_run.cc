@@ -15,6 +15,7 @@ namespace {
 
 // Below what a client waits for.
 constexpr uint64_t kLongestReadNs = 15'000'000'000;
+constexpr uint64_t kLongestClassesNs = 2'000'000'000;
 constexpr size_t kCacheBytes = 16 << 20;
 
 }  // namespace
@@ -97,7 +98,8 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   result.forest = *std::move(forest);
   // Of classes, which stay as they are.
   const CachedReader cache(memory, kCacheBytes);
-  result.forward_parameters = ReadForwardParameters(cache, interpreter, result.forest.trees);
+  result.forward_parameters = ReadForwardParameters(cache, interpreter, result.forest.trees,
+                                                    MonotonicNs() + kLongestClassesNs);
   return result;
 }
 

@@ -13,6 +13,7 @@ struct SpanModule {
   std::string type;       // "Linear"
   std::string full_type;  // "torch.nn.modules.linear.Linear"
   uint64_t object = 0;    // its address
+  bool is_sequential = false;
 };
 
 struct SpanTensor {

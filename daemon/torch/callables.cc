@@ -48,7 +48,7 @@ bool CallableTypes::Takes(const TypeObject& type) const {
 
 bool CallableTypes::IsLiveCallable(RemoteAddr object, RemoteAddr type) {
   if (globs_.empty()) return false;
-  const auto [known, is_new] = known_.emplace(type.value, nullptr);
+  const auto [known, is_new] = known_.try_emplace(type.value, nullptr);
   if (is_new) {
     const absl::StatusOr<const TypeObject*> found = types_.Find(type);
     if (found.ok() && Takes(**found)) known->second = *found;

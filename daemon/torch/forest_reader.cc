@@ -9,6 +9,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/named_object.h"
 #include "daemon/torch/callables.h"
+#include "daemon/torch/loose_tensors.h"
 
 namespace sbump {
 namespace {
@@ -60,11 +61,8 @@ std::optional<std::vector<int64_t>> SaidDims(const Module& module, const std::st
     }
     return std::nullopt;
   };
-  const auto is_a = [&](std::string_view type) {
-    return std::ranges::find(module.base_types, type) != module.base_types.end();
-  };
-  const bool linear = is_a("torch.nn.modules.linear.Linear");
-  const bool embedding = is_a("torch.nn.modules.sparse.Embedding");
+  const bool linear = module.IsA("torch.nn.modules.linear.Linear");
+  const bool embedding = module.IsA("torch.nn.modules.sparse.Embedding");
   if (!linear && !embedding) return std::nullopt;
   const auto rows = number(linear ? "out_features" : "num_embeddings");
   const auto columns = number(linear ? "in_features" : "embedding_dim");
@@ -218,6 +216,11 @@ std::vector<TensorSample> ForestReader::Samples() {
 }
 
 void ForestReader::WarnOfLayout(const TensorLayout& layout) {
+  if (layout.contradicted) {
+    reading_.warnings.push_back(
+        "some Linear or Embedding has a weight of other dims than it says (pruned, perhaps): "
+        "where tensors have their shapes is known from the others");
+  }
   if (layout.storage == -1) {
     reading_.warnings.push_back(
         "which of its tensors lie in one storage is not known: not exactly one place in a tensor "
@@ -253,7 +256,7 @@ void ForestReader::NoteTypeOf(RemoteAddr tensor) {
 void ForestReader::ReadAllTensors() {
   const std::vector<TensorSample> samples = Samples();
   for (const TensorSample& sample : samples) NoteTypeOf(sample.object);
-  if (samples.empty()) return;
+  if (samples.empty()) return CalibrateByOthers();
   const absl::StatusOr<TensorLayout> layout = CalibrateTensors(memory_, samples);
   if (!layout.ok()) {
     reading_.has_doubts = is_sure_of_samples_;
@@ -277,6 +280,21 @@ void ForestReader::ReadAllTensors() {
   reading_.warnings.push_back(StrCat(unreadable_tensors_,
                                      " tensors are not laid out as the others are: their shapes "
                                      "are not told"));
+}
+
+// A tree that has no tensors may be called with some. Those that are there differ from reading to
+// reading: no more is taken from them than the places that all of them have in common.
+void ForestReader::CalibrateByOthers() {
+  const ListOwner owner = query_.stopped ? ListOwner::kStopped : ListOwner::kRunning;
+  const std::vector<TensorSample> samples =
+      LooseTensors(memory_, interpreter_, owner, types_, fresh_);
+  if (samples.empty()) return;
+  const absl::StatusOr<TensorLayout> layout = CalibrateTensors(memory_, samples);
+  if (!layout.ok()) return;
+  for (const TensorSample& sample : samples) NoteTypeOf(sample.object);
+  reading_.tensors = TensorLayout{.impl = layout->impl, .sizes = layout->sizes};
+  reading_.tensor_layout = StrCat("TensorImpl at ", layout->impl, ", sizes at ", layout->sizes,
+                                  " (of tensors that are elsewhere)");
 }
 
 void ForestReader::FindTies() {
@@ -317,6 +335,8 @@ absl::StatusOr<Reading> ForestReader::Read() {
   SB_ASSIGN_OR_RETURN(const TypeObject* root, types_.Find(root_type));
   CallableTypes callables(memory_, interpreter_, types_, query_.callables, *root);
   SB_ASSIGN_OR_RETURN(ModuleRoots found, FindRoots(reader, callables));
+  // Of what could not be read there may be instances.
+  SB_RETURN_IF_ERROR(types_.CheckRoom());
   if (found.roots.empty() && found.callables.empty()) {
     absl::Status status = absl::FailedPreconditionError(
         StrCat("it has no instance of ", query_.root_type, " (yet, or any more)"));

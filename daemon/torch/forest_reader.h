@@ -55,6 +55,7 @@ class ForestReader {
   void TellSharedOnce();
   void NoteTypeOf(RemoteAddr tensor);
   void ReadAllTensors();
+  void CalibrateByOthers();
   std::vector<TensorSample> Samples();
   void WarnOfLayout(const TensorLayout& layout);
   void ReadEach(std::vector<NamedTensor>& tensors, const TensorLayout& layout);

@@ -1,7 +1,8 @@
 #include "daemon/torch/forward_parameters.h"
 
-#include <unordered_set>
+#include <numeric>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/cpython/dict.h"
 #include "daemon/cpython/parameters.h"
@@ -12,6 +13,13 @@ namespace sbump {
 namespace {
 
 constexpr size_t kMostClassAttributes = 10'000;
+// Of the names that all modules are told with.
+constexpr size_t kMostBytes = 64 << 20;
+
+size_t BytesOf(const std::vector<std::string>& names) {
+  return std::accumulate(names.begin(), names.end(), size_t{0},
+                         [](size_t sum, const std::string& name) { return sum + name.size(); });
+}
 
 // Null: the class itself has none.
 absl::StatusOr<RemoteAddr> OwnForward(const MemoryReader& memory, const Layout& layout,
@@ -45,18 +53,24 @@ absl::StatusOr<std::vector<std::string>> ParametersOf(const MemoryReader& memory
 }  // namespace
 
 ForwardParameters ReadForwardParameters(const MemoryReader& memory, const Interpreter& interpreter,
-                                        const std::vector<ModuleTree>& trees) {
+                                        const std::vector<ModuleTree>& trees,
+                                        uint64_t deadline_ns) {
   Types types(memory, interpreter);
   ForwardParameters by_type;
-  std::unordered_set<uint64_t> seen;
+  size_t bytes = 0;
   for (const ModuleTree& tree : trees) {
     for (const Module& module : tree.modules) {
-      if (!seen.insert(module.type.value).second) continue;
-      const absl::StatusOr<const TypeObject*> type = types.Find(module.type);
-      if (!type.ok()) continue;
-      absl::StatusOr<std::vector<std::string>> parameters =
-          ParametersOf(memory, interpreter, **type);
-      if (parameters.ok()) by_type.emplace(module.type.value, *std::move(parameters));
+      const auto [known, is_new] = by_type.try_emplace(module.type.value);
+      if (is_new) {
+        if (MonotonicNs() > deadline_ns) return by_type;
+        const absl::StatusOr<const TypeObject*> type = types.Find(module.type);
+        if (!type.ok()) continue;
+        absl::StatusOr<std::vector<std::string>> parameters =
+            ParametersOf(memory, interpreter, **type);
+        if (parameters.ok()) known->second = *std::move(parameters);
+      }
+      bytes += BytesOf(known->second);
+      if (bytes > kMostBytes) return {};
     }
   }
   return by_type;

@@ -10,11 +10,12 @@
 
 namespace sbump {
 
-// By the address of a class: the names of what its `forward` takes, without `self`. Absent: a class
-// whose `forward` is not a function of Python, or could not be read.
+// By the address of a class: the names of what its `forward` takes, without `self`. Absent or
+// empty: a class whose `forward` is not a function of Python, or could not be read.
 using ForwardParameters = std::unordered_map<uint64_t, std::vector<std::string>>;
 
+// What is not read until `deadline_ns` (CLOCK_MONOTONIC) is absent; all is where they are too many.
 ForwardParameters ReadForwardParameters(const MemoryReader& memory, const Interpreter& interpreter,
-                                        const std::vector<ModuleTree>& trees);
+                                        const std::vector<ModuleTree>& trees, uint64_t deadline_ns);
 
 }  // namespace sbump

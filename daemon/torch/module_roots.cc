@@ -44,13 +44,17 @@ absl::StatusOr<Found> FindAll(const MemoryReader& memory, const Interpreter& int
 // Who holds whom, as far as that can be read.
 class Holdings {
  public:
-  void Add(RemoteAddr module, const std::vector<Attribute>& children) {
+  // False: they are too many. A dict of children may be that of many modules.
+  bool Add(RemoteAddr module, const std::vector<Attribute>& children) {
+    constexpr size_t kMost = 10 * ModuleReader::kMostModules;
     std::vector<uint64_t>& held = children_[module.value];
     for (const Attribute& child : children) {
       if (child.value == module) continue;
       held.push_back(child.value.value);
       held_.insert(child.value.value);
     }
+    count_ += children.size();
+    return count_ <= kMost;
   }
 
   bool IsHeld(RemoteAddr module) const { return held_.contains(module.value); }
@@ -72,6 +76,7 @@ class Holdings {
  private:
   std::unordered_map<uint64_t, std::vector<uint64_t>> children_;
   std::unordered_set<uint64_t> held_;
+  size_t count_ = 0;
 };
 
 // The most modules that are counted for all roots together: many may lead to the same ones.
@@ -110,7 +115,8 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
     if (absl::IsFailedPrecondition(children.status())) return children.status();
     // One that is being made has no attributes yet, and one whose children are not Python's has
     // none that can be held.
-    if (children.ok()) holdings.Add(module, *children);
+    if (children.ok() && !holdings.Add(module, *children))
+      return absl::ResourceExhaustedError("its modules hold more others than are looked at");
   }
   ModuleRoots all{.callables = std::move(found.callables)};
   for (RemoteAddr module : modules) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/cpython/dict.h"
 #include "daemon/cpython/tuple.h"
 
 namespace sbump {
@@ -40,9 +41,15 @@ size_t BytesOf(const std::vector<NamedTensor>& tensors) {
 }
 
 size_t BytesOf(const Module& module) {
-  return sizeof(module) + module.full_type.size() * (3 + module.base_types.size()) +
-         BytesOf(module.static_params) + BytesOf(module.attributes) + BytesOf(module.parameters) +
-         BytesOf(module.buffers);
+  size_t bases = 0;
+  for (const std::string& base : module.base_types) bases += sizeof(base) + base.size();
+  return sizeof(module) + 3 * module.full_type.size() + bases + BytesOf(module.static_params) +
+         BytesOf(module.attributes) + BytesOf(module.parameters) + BytesOf(module.buffers);
+}
+
+// Of an item of a dict: "block", "0".
+std::string NameOf(const Value& key) {
+  return key.kind == Value::Kind::kStr ? key.text : Repr(key);
 }
 
 absl::Status TooLarge() {
@@ -53,6 +60,10 @@ absl::Status TooLarge() {
 }
 
 }  // namespace
+
+bool Module::IsA(std::string_view full_type) const {
+  return std::ranges::find(base_types, full_type) != base_types.end();
+}
 
 bool ModuleReader::IsModule(RemoteAddr object) {
   const absl::StatusOr<const TypeObject*> type = types_.Of(object);
@@ -76,9 +87,13 @@ void ModuleReader::AddHeld(const Attribute& attribute, std::vector<Attribute>& c
   if ((*type)->IsA(root_type_)) {
     add(attribute.name, attribute.value);
   } else if ((*type)->Is(kTypeIsDict)) {
-    const auto items = attributes_.ReadDict(attribute.value, kMostChildren);
+    const auto items = ReadMapping(memory_, layout, attribute.value, kMostChildren);
     if (!items.ok()) return;
-    for (const Attribute& item : *items) add(Joined(attribute.name, item.name), item.value);
+    for (const DictEntry& item : *items) {
+      if (!IsModule(item.value)) continue;
+      const absl::StatusOr<Value> key = values_.Read(item.key);
+      if (key.ok()) add(Joined(attribute.name, NameOf(*key)), item.value);
+    }
   } else if ((*type)->Is(kTypeIsList) || (*type)->Is(kTypeIsTuple)) {
     const auto items = (*type)->Is(kTypeIsList)
                            ? ReadList(memory_, layout, attribute.value, kMostChildren)
@@ -181,7 +196,6 @@ absl::StatusOr<Module> ModuleReader::MakeModule(const Object& object, RemoteAddr
 absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root, const std::string& prefix) {
   ModuleTree tree;
   std::unordered_map<uint64_t, size_t> index;
-  size_t bytes = 0;
   // The next one is the last. Depth first, so that a module has the path that named_modules()
   // gives.
   std::vector<Attribute> stack = {{prefix, root}};
@@ -201,12 +215,12 @@ absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root, const std::st
       children = std::vector<Attribute>();
     }
     SB_RETURN_IF_ERROR(children.status());
-    bytes += BytesOf(module);
+    bytes_ += BytesOf(module);
     for (auto child = children->rbegin(); child != children->rend(); ++child) {
       stack.push_back({Joined(next.name, child->name), child->value});
-      bytes += sizeof(Attribute) + stack.back().name.size();
+      bytes_ += sizeof(Attribute) + stack.back().name.size();
     }
-    if (bytes > kMostBytes) return TooLarge();
+    if (bytes_ > kMostBytes) return TooLarge();
     index.emplace(next.value.value, tree.modules.size());
     tree.modules.push_back(std::move(module));
   }
@@ -215,12 +229,11 @@ absl::StatusOr<ModuleTree> ModuleReader::ReadTree(RemoteAddr root, const std::st
 
 absl::StatusOr<ModuleTree> ModuleReader::ReadEach(const std::vector<RemoteAddr>& objects) {
   ModuleTree tree;
-  size_t bytes = 0;
   for (RemoteAddr addr : objects) {
     SB_ASSIGN_OR_RETURN(const Object object, ReadObject(addr));
     SB_ASSIGN_OR_RETURN(Module module, MakeModule(object, addr, ""));
-    bytes += BytesOf(module);
-    if (bytes > kMostBytes) return TooLarge();
+    bytes_ += BytesOf(module);
+    if (bytes_ > kMostBytes) return TooLarge();
     tree.modules.push_back(std::move(module));
   }
   return tree;

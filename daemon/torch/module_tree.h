@@ -44,8 +44,13 @@ struct Module {
   std::vector<std::string> aliases;  // further paths that lead to it
   std::string note;                  // why its children are not known; empty: they are
 
+  // Of this class ("torch.nn.modules.container.Sequential"), or of one that is derived from it.
+  bool IsA(std::string_view full_type) const;
   bool operator==(const Module&) const = default;
 };
+
+inline constexpr char kSequential[] = "torch.nn.modules.container.Sequential";
+inline constexpr char kModuleList[] = "torch.nn.modules.container.ModuleList";
 
 struct ModuleTree {
   std::vector<Module> modules;
@@ -60,7 +65,7 @@ class ModuleReader {
   static constexpr size_t kMostChildren = 10'000;  // of a module of torch, and items of a container
   static constexpr size_t kMostAttributes = 10'000;
   static constexpr size_t kLongestPath = 4096;
-  // Of the names and values of a tree in all.
+  // Of the names and values of all that it reads.
   static constexpr size_t kMostBytes = 64 << 20;
 
   // `root_type`: what makes an object a module: torch.nn.Module, or any other class.
@@ -107,6 +112,7 @@ class ModuleReader {
   AttributeReader attributes_;
   const ValueReader& values_;
   const RemoteAddr root_type_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace sbump

@@ -10,13 +10,16 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/process/cached_reader.h"
 #include "daemon/process/timed_reader.h"
+#include "daemon/torch/agreement.h"
 #include "daemon/torch/forest_reader.h"
 
 namespace sbump {
 namespace {
 
-constexpr size_t kCacheBytes = size_t{64} << 20;
+constexpr size_t kCacheBytes = size_t{128} << 20;
 constexpr int kReadingsWithDoubts = kMostReadings / 2;
+// So often settings are waited for, too, that may have changed once.
+constexpr int kReadingsOfSettings = 3;
 constexpr uint64_t kShareOfPatience = 15;
 constexpr auto kPause = std::chrono::milliseconds(5);
 constexpr char kTooLong[] = "reading the modules took too long";
@@ -31,6 +34,18 @@ absl::Status CheckTime(const TimedReader& timed) {
   return timed.over() ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
 }
 
+// A process can give each of 200,000 modules another name for another.
+constexpr size_t kMostWarnings = 100;
+
+void WarnOf(const Module& module, ModuleForest& forest) {
+  for (const std::string& alias : module.aliases) {
+    if (forest.warnings.size() > kMostWarnings) return;
+    forest.warnings.push_back(StrCat("one module has two names: ", module.path, " and ", alias));
+  }
+  if (!module.note.empty() && forest.warnings.size() <= kMostWarnings)
+    forest.warnings.push_back(StrCat(module.path, ": ", module.note));
+}
+
 ModuleForest ToForest(Reading reading, uint64_t readings) {
   ModuleForest forest{.trees = std::move(reading.trees),
                       .ties = std::move(reading.ties),
@@ -40,14 +55,9 @@ ModuleForest ToForest(Reading reading, uint64_t readings) {
                       .tensor_types = {reading.tensor_types.begin(), reading.tensor_types.end()},
                       .readings = readings};
   for (const ModuleTree& tree : forest.trees) {
-    for (const Module& module : tree.modules) {
-      for (const std::string& alias : module.aliases) {
-        forest.warnings.push_back(
-            StrCat("one module has two names: ", module.path, " and ", alias));
-      }
-      if (!module.note.empty()) forest.warnings.push_back(StrCat(module.path, ": ", module.note));
-    }
+    for (const Module& module : tree.modules) WarnOf(module, forest);
   }
+  if (forest.warnings.size() > kMostWarnings) forest.warnings.back() = "and more of these";
   return forest;
 }
 
@@ -86,8 +96,10 @@ absl::StatusOr<ModuleForest> ReadUntilTwoAgree(const Read& read, const ModuleQue
     }
     ++readings;
     const bool believed = !now->has_doubts || readings > kReadingsWithDoubts;
-    if (before == *now && believed)
-      return ToForest(*std::move(now), static_cast<uint64_t>(readings));
+    const bool agree = before && believed &&
+                       (*before == *now ||
+                        (readings >= kReadingsOfSettings && AgreeButForSettings(*before, *now)));
+    if (agree) return ToForest(*std::move(now), static_cast<uint64_t>(readings));
     if (before && before->tensors && !now->tensors) with_shapes = std::move(before);
     before = *std::move(now);
   }

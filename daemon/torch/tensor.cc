@@ -140,7 +140,7 @@ bool Fits(const MemoryReader& memory, int32_t impl, int32_t sizes,
   raws.clear();
   for (const TensorSample& sample : samples) {
     absl::StatusOr<Raw> raw = ReadRaw(memory, impl, sizes, sample.object);
-    if (!raw.ok() || (sample.dims && *sample.dims != raw->dims)) return false;
+    if (!raw.ok()) return false;
     raws.push_back(*std::move(raw));
   }
   return std::ranges::any_of(raws, TellsPlacesApart);
@@ -225,6 +225,45 @@ void CalibrateDevice(const std::vector<Raw>& raws, TensorLayout& layout) {
   layout.knows_device = first != last || (first && std::ranges::all_of(raws, same));
 }
 
+struct Place {
+  int32_t impl = 0, sizes = 0;
+  std::vector<Raw> raws;      // of the samples there
+  size_t contradictions = 0;  // samples whose module says other dims
+};
+
+size_t Contradictions(const std::vector<TensorSample>& samples, const std::vector<Raw>& raws) {
+  size_t count = 0;
+  for (size_t i = 0; i < samples.size(); ++i)
+    count += samples[i].dims && *samples[i].dims != raws[i].dims;
+  return count;
+}
+
+std::vector<Place> PlacesThatFit(const MemoryReader& memory,
+                                 const std::vector<TensorSample>& samples) {
+  std::vector<Place> places;
+  std::vector<Raw> raws;
+  for (int32_t impl : kImplCandidates) {
+    for (int32_t sizes : kSizesCandidates) {
+      if (!Fits(memory, impl, sizes, samples, raws)) continue;
+      places.push_back({impl, sizes, raws, Contradictions(samples, raws)});
+    }
+  }
+  return places;
+}
+
+// Those that no module contradicts; where there are none, those that most agree with: a layer may
+// have been pruned by hand.
+void KeepLikely(const std::vector<TensorSample>& samples, std::vector<Place>& places) {
+  const auto is_contradicted = [](const Place& place) { return place.contradictions > 0; };
+  if (!std::ranges::all_of(places, is_contradicted)) {
+    std::erase_if(places, is_contradicted);
+    return;
+  }
+  const auto said = static_cast<size_t>(std::ranges::count_if(
+      samples, [](const TensorSample& sample) { return sample.dims.has_value(); }));
+  std::erase_if(places, [said](const Place& place) { return 2 * place.contradictions >= said; });
+}
+
 std::vector<TensorSample> Thinned(const std::vector<TensorSample>& samples) {
   if (samples.size() <= kMostSamples) return samples;
   std::vector<TensorSample> some;
@@ -243,29 +282,25 @@ bool IsTensor(const TypeObject& type) {
 absl::StatusOr<TensorLayout> CalibrateTensors(const MemoryReader& memory,
                                               const std::vector<TensorSample>& all) {
   const std::vector<TensorSample> samples = Thinned(all);
-  std::optional<TensorLayout> found;
-  std::vector<Raw> raws, fitting;
-  for (int32_t impl : kImplCandidates) {
-    for (int32_t sizes : kSizesCandidates) {
-      if (!Fits(memory, impl, sizes, samples, raws)) continue;
-      if (found) {
-        return absl::FailedPreconditionError(
-            "more than one place in a tensor could hold its sizes: shapes are not told, since a "
-            "guess could be wrong");
-      }
-      found = TensorLayout{.impl = impl, .sizes = sizes};
-      fitting = std::move(raws);
-    }
+  std::vector<Place> places = PlacesThatFit(memory, samples);
+  KeepLikely(samples, places);
+  if (places.size() > 1) {
+    return absl::FailedPreconditionError(
+        "more than one place in a tensor could hold its sizes: shapes are not told, since a "
+        "guess could be wrong");
   }
-  if (!found) {
+  if (places.empty()) {
     return absl::DataLossError(
         StrCat("no place in a tensor holds sizes that fit all of ", samples.size(),
                " tensors: a build of torch that sbump does not know, or a model without any "
                "parameter of more than one element"));
   }
-  found->storage = CalibrateStorage(memory, fitting);
-  CalibrateDevice(fitting, *found);
-  return *found;
+  TensorLayout layout = {.impl = places.front().impl,
+                         .sizes = places.front().sizes,
+                         .storage = CalibrateStorage(memory, places.front().raws)};
+  CalibrateDevice(places.front().raws, layout);
+  layout.contradicted = places.front().contradictions > 0;
+  return layout;
 }
 
 absl::StatusOr<Tensor> ReadTensor(const MemoryReader& memory, const TensorLayout& layout,

@@ -38,11 +38,13 @@ struct TensorLayout {
   int32_t storage = -1;            // storage_; -1: not known
   bool device_flag_first = false;  // of the optional device: before it, or behind it
   bool knows_device = false;
+  bool contradicted = false;  // some TensorSample says other dims than it has there
 
   bool operator==(const TensorLayout&) const = default;
 };
 
-// Tries each place that can be, on all of `samples` (at most kMostSamples are looked at).
+// Tries each place that can be, on all of `samples` (at most kMostSamples are looked at)). One that
+// modules contradict is taken only where each is, and most of them agree with it.
 // kDataLoss: none fits them all; kFailedPrecondition: several do, or no sample tells them apart.
 inline constexpr size_t kMostSamples = 256;
 absl::StatusOr<TensorLayout> CalibrateTensors(const MemoryReader& memory,

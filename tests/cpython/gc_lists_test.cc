@@ -283,8 +283,8 @@ TEST_P(ChangingListTest, TooMuchAtOnceIsSaid) {
   std::vector<RemoteAddr> all;
   for (int i = 0; i < 5000; ++i) all.push_back(NewObject());  // many blocks of the cache
   const auto leave = [&](RemoteAddr object) {
-    if (object != all[1000]) return;
-    for (size_t i = 900; i < 4900; ++i) Leave(all[i]);
+    if (object != all[2000]) return;
+    for (size_t i = 100; i < 4900; ++i) Leave(all[i]);
   };
   EXPECT_TRUE(absl::IsDataLoss(WalkWhile(leave)));
 }

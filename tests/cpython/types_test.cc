@@ -124,10 +124,31 @@ TEST_P(TypesTest, ItsOrderOfResolutionMustBeItsOwn) {
 TEST_P(TypesTest, ANameWithoutEnd) {
   memory.Put(base + kTpName, Text(std::string(255, 'x')));
   EXPECT_THAT((*Types(memory, objects.interpreter()).Find(base))->name, StartsWith("xxx"));
-  memory.Put(base + kTpName, Text(std::string(256, 'x')));
+  memory.Put(base + kTpName, Text(std::string(Types::kLongestName, 'x')));
   ExpectNone(base);
   memory.Put(base + kTpName, RemoteAddr{});
   ExpectNone(base);
+}
+
+// Few of the process's bytes can be many of ours: each class has the names of all its bases.
+TEST_P(TypesTest, NoMoreNamesThanFit) {
+  const std::string name(Types::kLongestName - 1, 'x');
+  const std::vector<RemoteAddr> bases(Types::kLongestMro - 1, objects.NewClass("app", name));
+  constexpr size_t kMost = Types::kMostBytes / (Types::kLongestMro * Types::kLongestName);
+  Types types(memory, objects.interpreter());
+  for (size_t i = 0; i < kMost / 2; ++i)
+    ASSERT_TRUE(types.Find(objects.NewClass("app", "Derived", bases)).ok());
+  EXPECT_TRUE(types.CheckRoom().ok());
+  for (size_t i = 0; i < kMost; ++i) (void)types.Find(objects.NewClass("app", "Derived", bases));
+  EXPECT_FALSE(types.CheckRoom().ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(types.Find(base).status()));
+}
+
+TEST_P(TypesTest, ANameThatIsTooLongIsNone) {
+  EXPECT_TRUE(Types(memory, objects.interpreter())
+                  .Find(objects.NewClass("app", std::string(Types::kLongestName - 1, 'x')))
+                  .ok());
+  ExpectNone(objects.NewClass("app", std::string(Types::kLongestName + 1, 'x')));
 }
 
 TEST_P(TypesTest, AClassWithoutAQualnameIsNone) {

@@ -106,6 +106,14 @@ TEST_P(ValueTest, OfASubclassThePlainValue) {
   EXPECT_EQ(Text(as(objects.Tuple({objects.Int(3)}), "Size", kTypeIsTuple)), "(3,)");
 }
 
+// As vLLM's tracing prints what a layer was made with from another tensor's shape.
+TEST_P(ValueTest, OfTorchsSizeItsName) {
+  const RemoteAddr size = objects.Tuple({objects.Int(7), objects.Int(7)});
+  const RemoteAddr tuple = *objects.memory().ReadPointer(size + kObType);
+  objects.memory().Put(size + kObType, objects.NewClass("torch", "Size", {tuple}, kTypeIsTuple));
+  EXPECT_EQ(Text(size), "torch.Size([7, 7])");
+}
+
 TEST_P(ValueTest, WhatIsBrokenIsNoValue) {
   const RemoteAddr list = objects.List({objects.Int(1)});
   objects.memory().Put(list + kVarSize, int64_t{-1});

@@ -1,4 +1,5 @@
 """Processes that lie: the daemon refuses or copes, in bounded time and memory, and other sessions do not notice."""
+import json
 import os
 import random
 import subprocess
@@ -10,7 +11,7 @@ from harness.interpreters import newest
 from harness.program import Program
 from harness.target import TARGETS
 
-UNSUPPORTED, NO_MATCH, PRECONDITION = 5, 7, 13
+UNSUPPORTED, NO_MATCH, LIMIT, PRECONDITION = 5, 7, 12, 13
 PASSED_OVER = "functions or code objects were passed over"
 
 
@@ -63,6 +64,33 @@ class LiarTest(HostileCase):
 
     def test_long_names(self):
         self.assert_said(self.lie(self.python, "long_names"), "incomplete")
+
+    def test_trees_that_few_bytes_of_it_make_large(self):
+        for name, words in (("long_bases", "bytes of their bases' names"), ("shared_children", "hold more others")):
+            liar = self.start_target(script="liar.py")
+            liar.ask(name)
+            answer = self.ask_of(liar.pid, "modules", "--root", "__main__.Thing", seconds=25)
+            self.assertEqual(answer.code, LIMIT, answer)
+            self.assertIn(words, answer.err)
+            self.assertEqual(liar.ask("call", 100), 5050)
+            liar.send("leave")
+            self.assertEqual(liar.child.wait(), 0)
+        self.assert_neighbour_unharmed()
+
+    def test_parameters_that_few_bytes_of_it_make_large(self):
+        """Each of its modules is told with the names that its class has once: more than a reply may hold are left out."""
+        for count, length, told in ((2, 10, 2), (200, 5000, 0)):
+            liar = self.start_target(script="liar.py")
+            liar.ask("with_parameters", count, length)
+            answer = self.ask_of(liar.pid, "modules", "--root", "__main__.Thing", "--format", "json", seconds=25)
+            self.assertEqual(answer.code, 0, answer)
+            children = [one for one in json.loads(answer.out)["modules"] if one["type"] == "Child"]
+            self.assertEqual({len(one.get("forward_parameters", [])) for one in children}, {told})
+            self.assertEqual(len(children), 200)
+            self.assertEqual(liar.ask("call", 100), 5050)
+            liar.send("leave")
+            self.assertEqual(liar.child.wait(), 0)
+        self.assert_neighbour_unharmed()
 
     def test_new_names_without_end(self):
         """What lives is bounded by the process's own memory, but names, and rows of what is gone, are not."""

@@ -52,7 +52,7 @@ class EqualityTest(SpansCase):
         self.assertEqual({line for line in lines if "top.fc'" in line}, set(expected))
         whole = target.ask("oracle_of_hooks", "forward", "main")
         self.assertEqual(set(lines) - set(expected), set(whole))
-        self.assertNotIn("no parameters", spans.child.errors)
+        self.assertNotIn("are told", spans.child.errors)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 
@@ -205,6 +205,14 @@ class ShapesTest(SpansCase):
         spans = self.spans_of(target, lambda: [target.ask("call_odd", *[[1]] * count) for count in (16, 17, 2)])
         self.assertEqual([(len(span["inputs"]), len(span["outputs"]), span["partial"]) for span in spans],
                          [(16, 16, False), (16, 16, True), (2, 2, False)])
+        self.assert_ends_well(target)
+
+    def test_of_a_tree_without_tensors_of_its_own(self):
+        target = self.model()
+        target.ask("call_tensor_things", 1)
+        spans = self.spans_of(target, lambda: target.ask("call_tensor_things", 2), "--module-root", "__main__.Thing")
+        self.assertEqual([(span["inputs"], span["outputs"], span["shapes_unknown"]) for span in spans],
+                         2 * [([[3, 5]], [[3, 5]], False)])
         self.assert_ends_well(target)
 
     def test_without_shapes(self):

@@ -113,6 +113,16 @@ TEST(ModulesReplyTest, AModuleInFull) {
   EXPECT_THAT(told.aliases(), ElementsAre("top.other"));
 }
 
+TEST(ModulesReplyTest, WhatIsDerivedFromASequentialIsOne) {
+  const Module conv{.path = "top", .base_types = {"app.ConvNormActivation", kSequential}};
+  const Module blocks{.path = "top.blocks", .base_types = {"app.Blocks", kModuleList}};
+  const v1::ListModulesReply reply = ToReplies(ResultOf({conv, blocks}), {})[0];
+  EXPECT_TRUE(reply.modules(0).is_sequential());
+  EXPECT_FALSE(reply.modules(0).is_module_list());
+  EXPECT_FALSE(reply.modules(1).is_sequential());
+  EXPECT_TRUE(reply.modules(1).is_module_list());
+}
+
 TEST(ModulesReplyTest, PatternsChooseAndTypesAreSkipped) {
   const auto module = [](std::string path, std::vector<std::string> types) {
     return Module{.path = std::move(path), .base_types = std::move(types)};
@@ -131,6 +141,16 @@ TEST(ModulesReplyTest, PatternsChooseAndTypesAreSkipped) {
   spec.skip_types.globs.clear();
   spec.skip_types.with_defaults = false;
   EXPECT_FALSE(ToReplies(result, spec)[0].modules(0).skipped());
+}
+
+TEST(ModulesReplyTest, OfMoreWarningsThanAnybodyReadsTheNumberIsTold) {
+  ModulesResult result = ResultOf({Module{.path = "top"}});
+  for (int i = 0; i < 60; ++i) result.warnings.push_back("of the process");
+  for (int i = 0; i < 60; ++i) result.forest.warnings.push_back("of a tree");
+  const v1::ListModulesReply reply = ToReplies(result, {})[0];
+  ASSERT_EQ(reply.warnings_size(), 101);
+  EXPECT_EQ(reply.warnings(99), "of a tree");
+  EXPECT_EQ(reply.warnings(100), "and 20 more");
 }
 
 TEST(ModulesReplyTest, EachKindOfValue) {

@@ -12,6 +12,7 @@ FakeTorch::FakeTorch(int minor, FakeTensorPlaces places) : objects_(minor), plac
   tensor_type_ =
       objects_.NewClass("torch", "Tensor", {objects_.NewClass("torch._C", "_TensorBase")});
   objects_.Import("torch.nn.modules.module", {{"Module", module_type_}});
+  objects_.Import("torch", {{"Tensor", tensor_type_}});
 }
 
 RemoteAddr FakeTorch::Class(std::string_view module, std::string_view name,
@@ -54,9 +55,10 @@ RemoteAddr FakeTorch::NewTensor(const TensorSpec& spec) {
     memory().Put(impl + places_.storage, storage);
   }
   // Behind its head a tensor has what torch keeps there; its attributes are not looked at.
-  const RemoteAddr tensor = objects_.python().Allocate(64);
+  const RemoteAddr tensor = objects_.python().Allocate(kGcHeadSize + 64) + kGcHeadSize;
   memory().Put(tensor, uint64_t{1});
   memory().Put(tensor + kObType, tensor_type_);
+  objects_.python().Track(tensor, 0);
   memory().Put(tensor + places_.impl, impl);
   return tensor;
 }

@@ -276,6 +276,12 @@ TEST_P(OtherTreeTest, APathThatIsTooLong) {
   EXPECT_TRUE(absl::IsResourceExhausted(chain(most + 256)));
 }
 
+TEST_P(OtherTreeTest, ItemsOfADictGoByTheirKeys) {
+  const RemoteAddr stages_of = objects.python().NewDict(
+      {{objects.Int(0), NewStage()}, {objects.Str("a"), NewStage()}, {NewStage(), NewStage()}});
+  EXPECT_THAT(Paths(NewStage({{"all", stages_of}})), ElementsAre("top", "top.all.0", "top.all.a"));
+}
+
 TEST_P(OtherTreeTest, OneWithTooManyChildren) {
   const RemoteAddr child = NewStage();
   const FakePython::Items all(ModuleReader::kMostChildren + 1, {objects.Str("x"), child});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "daemon/base/clock.h"
 #include "daemon/process/cached_reader.h"
@@ -245,6 +246,20 @@ TEST_P(ReadModulesTest, ShapesThatCannotBeHadAreNotTold) {
   EXPECT_THAT(forest->tensor_layout, IsEmpty());
 }
 
+TEST_P(ReadModulesTest, ATreeWithoutTensorsMayBeCalledWithSome) {
+  const RemoteAddr thing = objects.NewClass("app", "Thing");
+  objects.Import("app", {{"Thing", thing}});
+  objects.NewInstance(thing, {});
+  EXPECT_FALSE(Read({.root_type = "app.Thing"})->tensors);
+  torch.NewTensor({.dims = {7, 5}});
+  const auto forest = Read({.root_type = "app.Thing"});
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  ASSERT_TRUE(forest->tensors);
+  EXPECT_EQ(forest->tensors->sizes, kTorch113.sizes);
+  EXPECT_EQ(forest->tensors->storage, -1);
+  EXPECT_THAT(forest->warnings, IsEmpty());
+}
+
 // Runs `change` now and then: a process that goes on.
 class ChangingMemory : public MemoryReader {
  public:
@@ -262,30 +277,69 @@ class ChangingMemory : public MemoryReader {
 };
 
 TEST_P(ReadModulesTest, AReadingCountsOnlyWhereTheNextAgrees) {
-  const RemoteAddr number = objects.Int(1);
-  torch.NewModule({.attributes = {{"step", number}}});
-  int64_t step = 0;
+  torch.NewModule({.type = linear});
+  uint64_t step = 0;
   int changes_left = 3;
   // Between readings, by what they read first.
   const ChangingMemory changing(torch.memory(), [&](uint64_t) {
     if (changes_left > 0 && ++step % 3 == 0 && --changes_left >= 0)
-      torch.memory().Put(number + 24, static_cast<uint32_t>(step));
+      torch.memory().Put(linear + kTpCall, step);
   });
   const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
   ASSERT_TRUE(forest.ok()) << forest.status();
-  EXPECT_EQ(forest->trees[0].modules[0].attributes[0].second.integer, 9);
+  EXPECT_EQ(forest->trees[0].modules[0].call.value, 9u);
 }
 
 TEST_P(ReadModulesTest, OneThatNeverAgreesIsToldAsAMoment) {
+  torch.NewModule({.type = linear});
+  uint64_t step = 0;
+  const ChangingMemory changing(torch.memory(),
+                                [&](uint64_t) { torch.memory().Put(linear + kTpCall, ++step); });
+  const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("changed while they were read")));
+  EXPECT_TRUE(forest->has_changed);
+  EXPECT_EQ(forest->readings, static_cast<uint64_t>(kMostReadings));
+}
+
+TEST_P(ReadModulesTest, ACountOfCallsIsLeftOutAndTheRestIsTold) {
   const RemoteAddr number = objects.Int(1);
-  torch.NewModule({.attributes = {{"step", number}}});
+  torch.NewModule(
+      {.type = linear,
+       .attributes = {
+           {"calls", number}, {"in_features", objects.Int(4)}, {"out_features", number}}});
   uint32_t step = 0;
   const ChangingMemory changing(torch.memory(),
                                 [&](uint64_t) { torch.memory().Put(number + 24, ++step); });
   const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
   ASSERT_TRUE(forest.ok()) << forest.status();
-  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("changed while they were read")));
-  EXPECT_EQ(forest->readings, static_cast<uint64_t>(kMostReadings));
+  EXPECT_FALSE(forest->has_changed);
+  EXPECT_EQ(forest->readings, 3u);
+  EXPECT_THAT(forest->warnings,
+              ElementsAre("settings that changed while they were read are left out"));
+  const NamedValues kept = {{"in_features", IntValue(4)}};
+  EXPECT_EQ(forest->trees[0].modules[0].attributes, kept);
+  EXPECT_EQ(forest->trees[0].modules[0].static_params, kept);
+}
+
+TEST_P(ReadModulesTest, ASettingThatChangesOnceIsReadAgain) {
+  const RemoteAddr number = objects.Int(1);
+  torch.NewModule({.attributes = {{"step", number}}});
+  const ChangingMemory changing(torch.memory(), [&](uint64_t reads) {
+    if (reads == 3) torch.memory().Put(number + 24, uint32_t{9});
+  });
+  const auto forest = ReadModules(changing, torch.interpreter(), {}, MonotonicNs() + kSecondsNs);
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_THAT(forest->warnings, IsEmpty());
+  EXPECT_EQ(forest->trees[0].modules[0].attributes[0].second, IntValue(9));
+}
+
+TEST_P(ReadModulesTest, ASettingThatIsNoNumberIsTheSameAgain) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  torch.NewModule({.attributes = {{"clip", objects.Float(nan)}}});
+  const auto forest = Read();
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->readings, 2u);
 }
 
 TEST_P(ReadModulesTest, OfAStoppedProcessOneReadingIsEnough) {

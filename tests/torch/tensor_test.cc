@@ -185,6 +185,20 @@ TEST_F(TensorTest, OfManyParametersSomeAreLookedAt) {
   EXPECT_EQ(memory.reads() - before, 2 * reads);
 }
 
+// A layer that was pruned by hand says the dims that it had.
+TEST_F(TensorTest, OneThatIsContradictedByFewIsTaken) {
+  const RemoteAddr whole = torch.NewTensor({.dims = {7, 5}}),
+                   pruned = torch.NewTensor({.dims = {4, 5}});
+  const TensorSample says = {whole, std::vector<int64_t>{7, 5}};
+  const TensorSample lies = {pruned, std::vector<int64_t>{7, 5}};
+  EXPECT_FALSE(CalibrateTensors(memory, {says, says})->contradicted);
+  const auto layout = CalibrateTensors(memory, {says, lies, says});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_TRUE(layout->contradicted);
+  EXPECT_EQ(layout->sizes, kTorch113.sizes);
+  EXPECT_TRUE(absl::IsDataLoss(StatusOf({says, lies}))) << "no more agree than not";
+}
+
 TEST_F(TensorTest, NoSampleIsNoAnswer) { EXPECT_TRUE(absl::IsDataLoss(StatusOf({}))); }
 
 TEST_F(TensorTest, PointersThatLeadNowhere) {

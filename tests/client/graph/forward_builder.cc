@@ -29,6 +29,7 @@ ForwardBuilder& ForwardBuilder::Begin(const std::string& path, const std::string
   SpanNode node;
   node.module.set_path(path);
   node.module.set_qualified_type(qualified_type);
+  node.module.set_is_sequential(qualified_type.ends_with(".Sequential"));
   node.module.set_type(qualified_type.substr(qualified_type.rfind('.') + 1));
   node.span.set_depth(static_cast<uint32_t>(open_.size()));
   node.span.set_begin_ns(++now_ns_);

@@ -53,7 +53,7 @@ TEST(ForwardGraphTest, AllWithinALeafIsFoldedIntoIt) {
 
 TEST(ForwardGraphTest, ASequentialIsNoLeaf) {
   ForwardBuilder forward;
-  forward.Begin("top", kSequentialType.data(), {{1}})
+  forward.Begin("top", "torch.nn.modules.container.Sequential", {{1}})
       .Call("top.0", kLinear, {{1}}, {{2}})
       .Call("top.1", kLinear, {{2}}, {{3}})
       .End({{3}});

@@ -14,6 +14,8 @@ class ScheduleNodesTest : public testing::Test {
     v1::Module* module = modules.add_modules();
     module->set_path(path);
     module->set_qualified_type(type);
+    module->set_is_sequential(std::string_view(type).ends_with(".Sequential"));
+    module->set_is_module_list(std::string_view(type).ends_with(".ModuleList"));
   }
   // "parent/name"
   std::vector<std::string> Names(bool within_leaves = false) const {
@@ -53,6 +55,20 @@ TEST_F(ScheduleNodesTest, ASequentialIsOne) {
   Add("top.vision", "torch.nn.modules.container.Sequential");
   Add("top.vision.0", "torch.nn.modules.conv.Conv2d");
   EXPECT_THAT(Names(), ElementsAre("/top", "top/vision", "top.vision/0"));
+}
+
+// As slapo asks: isinstance().
+TEST_F(ScheduleNodesTest, WhatIsDerivedFromThem) {
+  Add("top", "app.Model");
+  Add("top.conv", "app.ConvNormActivation");
+  modules.mutable_modules(1)->set_is_sequential(true);
+  Add("top.conv.0", "torch.nn.modules.conv.Conv2d");
+  Add("top.fused", "torch.ao.nn.intrinsic.modules.fused.ConvReLU2d");
+  modules.mutable_modules(3)->set_is_sequential(true);
+  Add("top.fused.0", "torch.nn.modules.conv.Conv2d");
+  Add("top.empty", "app.Blocks");
+  modules.mutable_modules(5)->set_is_module_list(true);
+  EXPECT_THAT(Names(), ElementsAre("/top", "top/conv", "top.conv/0", "top/fused", "top.fused/0"));
 }
 
 TEST_F(ScheduleNodesTest, WhatIsWithinTorchsOwnIsLeftOut) {

@@ -18,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -100,6 +101,14 @@ TEST_F(SpanWriterTest, ChromeHasAnEventForEachSpanAndDelay) {
   EXPECT_THAT(text, HasSubstr(R"("name":"delay of top.fc","cat":"delay","ph":"X")"));
   EXPECT_THAT(text, HasSubstr(R"("inputs":[[2,5]],"outputs":[[2,8]])"));
   EXPECT_THAT(text, HasSubstr(R"("lost_calls":3)"));
+}
+
+// Not looked at is not none.
+TEST_F(SpanWriterTest, ChromeIsToldNoShapesWhereTheyAreNotKnown) {
+  tree.children[0].span.set_shapes_unknown(true);
+  const std::string text = TextOf(ChromeTrace);
+  EXPECT_EQ(NumbersBehind("\"inputs\":", text).size(), 1u) << "of the outer call: " << text;
+  EXPECT_EQ(NumbersBehind("\"outputs\":", text).size(), 1u);
 }
 
 // As a reader adds them: Chrome's DevTools leave out a call that begins before its delay has ended.
@@ -307,8 +316,10 @@ TEST_F(SpanWriterTest, TextsOfPytHooks) {
   v1::Module& module = *modules.mutable_modules(0);
   v1::Tensor& bias = (*module.mutable_parameters())["bias"];
   bias.set_index(1);
+  bias.set_known(true);
   bias.add_dims(8);
   v1::Tensor& weight = (*module.mutable_parameters())["weight"];
+  weight.set_known(true);
   weight.add_dims(8);
   weight.add_dims(5);
   tree.children[0].span.set_raised(true);
@@ -317,6 +328,15 @@ TEST_F(SpanWriterTest, TextsOfPytHooks) {
             "{'Module': 'top.fc', 'TrainableParams': {'weight': [8, 5], 'bias': [8]}, 'Inputs': "
             "[[2, 5]], 'scale': [[]], 'StaticParams': {'in_features': 5, 'out_features': 8}}\n"
             "{'Module': 'top'}\n");
+}
+
+// No text of a shape is that of a scalar.
+TEST_F(SpanWriterTest, PytHooksOfShapesThatAreNotKnown) {
+  v1::ListModulesReply modules = OneModule("{'in_features': 5}");
+  (*modules.mutable_modules(0)->mutable_parameters())["weight"].set_index(0);
+  EXPECT_THAT(
+      TextOf([&](OutputFile* file) { return PytHooksTexts(file, [&] { return modules; }); }),
+      Not(HasSubstr("TrainableParams")));
 }
 
 TEST_F(SpanWriterTest, PytHooksOfAKeywordWithTheNameOfAKey) {

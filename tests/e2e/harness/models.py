@@ -65,17 +65,17 @@ class ModelCase(Case):
         return last
 
     def check_one_slow_layer(self, target):
-        """Of three that run the same code."""
+        """Of three that run the same code. What else runs here may move any of them; a delay would do it each time."""
         before = target.ask("forwards", "main", 100)
         session = self.attach(target, "--module", Q_PROJ, "--delay", "2ms")
-        meanwhile = target.ask("forwards", "main", 50)
-        moved = [now - then for now, then in zip(meanwhile, before)]
+        times = [target.ask("forwards", "main", 50) for _ in range(3)]
+        moved = [min(now) - then for now, then in zip(zip(*times), before)]
         self.assertGreater(moved[1], 1.9 * MS)
         self.assertLess(moved[1], 2.6 * MS)
         self.assertLess(max(moved[0], moved[2]), 0.2 * MS)
         last = self.finish(session, target)
         row = rows(last)["top.layers.1.attn.q_proj"]
-        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (50, 50, 100 * MS))
+        self.assertEqual((row["calls"], row["delayed_calls"], row["requested_delay_ns"]), (150, 150, 300 * MS))
         self.assertEqual((row["filename"], row["module_type"], row["pid"], row["threads_seen"]),
                          ("", "torch.nn.modules.linear.Linear", target.pid, 1))
         [pattern] = last["patterns"]

@@ -99,6 +99,41 @@ def long_names():
         keep(type(step)(step.__code__.replace(co_name="m" * 60000 + str(i)), {}))
 
 
+class Thing:
+    def __call__(self):
+        return 1
+
+
+def long_bases():
+    """Classes with long names, each derived from all before it, and an object of each."""
+    chain = Thing
+    for i in range(240):
+        chain = type("Thing", (chain,), {"__qualname__": "x" * 1000})
+        kept.append(chain())
+    for i in range(1000):
+        kept.append(type("Thing", (chain,), {"__qualname__": "x" * 1000})())
+
+
+def shared_children():
+    """Objects that all hold ten thousand others, by one and the same dict."""
+    held = {"x%d" % i: Thing() for i in range(10_000)}
+    for i in range(20_000):
+        thing = Thing()
+        thing.__dict__["_modules"] = held
+        kept.append(thing)
+
+
+def with_parameters(count, length):
+    """A thing of 200 others, whose `forward` takes so many parameters with names of that length."""
+    names = ["p%d%s" % (i, "x" * length) for i in range(count)]
+    space = {}
+    exec("def forward(self, %s):\n    pass\n" % ", ".join(names), space)
+    kind = type("Child", (Thing,), {"forward": space["forward"]})
+    whole = Thing()
+    whole.__dict__["_modules"] = {"x%d" % i: kind() for i in range(200)}
+    kept.append(whole)
+
+
 def new_names(count):
     """New code all the time, each of a file of its own with a name as long as one may be."""
     for i in range(count):
@@ -203,5 +238,6 @@ def leave():
 
 if __name__ == "__main__":
     serve({name: globals()[name] for name in (
-        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "new_names", "consts_lead_back", "changes",
-        "forged_offsets", "forged_cookie", "silent_page", "unanswered_page", "silent_library", "many_maps", "leave")})
+        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "long_bases", "shared_children", "with_parameters", "new_names",
+        "consts_lead_back", "changes", "forged_offsets", "forged_cookie", "silent_page", "unanswered_page", "silent_library",
+        "many_maps", "leave")})

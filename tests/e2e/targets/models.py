@@ -280,6 +280,19 @@ def outputs(name):
         return [one.hex() for one in models[name](tokens()).flatten().tolist()]
 
 
+class TensorThing(Thing):
+    def __call__(self, x):
+        return [x]
+
+
+@command
+def call_tensor_things(count):
+    if len(things) == 0:
+        things.append(TensorThing(1))
+    for _ in range(count):
+        things[0](torch.zeros(3, 5))
+
+
 @command
 def make_things():
     leaf = Thing(1)
