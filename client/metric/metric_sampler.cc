@@ -48,7 +48,7 @@ void MetricSampler::Learn(uint64_t took_ns) {
   last_reads_ns_[reads_++ % last_reads_ns_.size()] = took_ns;
   auto reads = last_reads_ns_;
   const auto end = reads.begin() + std::min(reads_, reads.size());
-  const auto middle = reads.begin() + (end - reads.begin()) / 2;
+  const auto middle = reads.begin() + (end - reads.begin() - 1) / 2;
   std::nth_element(reads.begin(), middle, end);
   usual_read_ns_ = *middle;
   interval_ns_ = std::max(asked_ns_, *middle * kLeastTimesRead);

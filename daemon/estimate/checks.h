@@ -20,6 +20,8 @@ struct CheckResult {
 
 // Three checks of each of many groups: at 5 % there would always be something.
 inline constexpr double kCheckAlpha = 0.01;
+// Of labels: more say nothing more of 1 %.
+inline constexpr size_t kCheckDraws = 1'999;
 
 // How far y bends away from a line, in ns for each unit at the top dose. > 0: the more is injected
 // the more each ns costs, as with slack. Nothing with fewer than three doses, the sham one of them,

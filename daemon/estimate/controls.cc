@@ -55,8 +55,8 @@ const ControlResult* FeltMost(const std::vector<ControlResult>& results) {
 std::string WordsOfFelt(const ControlResult* most) {
   constexpr std::string_view kSideBySide =
       " Where units are made side by side each delay is shared by them, and what all of them wait "
-      "for comes to little: name a function that each unit passes (--positive-control), which "
-      "tells how much";
+      "for comes to little: a function that each unit passes tells how much (do "
+      "without --no-controls, or name one with --positive-control)";
   if (most == nullptr)
     return StrCat("there is no positive control, and no delay was felt: nothing is shown not to ",
                   "matter.", kSideBySide);

@@ -1,11 +1,14 @@
 #include "daemon/estimate/estimate.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/carry_over.h"
 #include "daemon/estimate/check_recording.h"
 #include "daemon/estimate/controls.h"
 #include "daemon/estimate/distributions.h"
+#include "daemon/estimate/exactness.h"
 #include "daemon/estimate/group_estimate.h"
 #include "daemon/estimate/max_t.h"
 #include "daemon/estimate/multiplicity.h"
@@ -41,7 +44,9 @@ void AddSimultaneous(const Recording& recording, const EstimateOptions& options,
   const std::vector<Simultaneous> all =
       SimultaneousOf(recording, options.level, {.draws = options.draws, .seed = options.seed});
   for (size_t i = 0; i < all.size(); ++i) {
-    run.groups[i].simultaneous = all[i].interval;
+    if (const auto& interval = all[i].interval)
+      run.groups[i].simultaneous =
+          WithExactness(*interval, std::midpoint(interval->low, interval->high));
     run.groups[i].simultaneous_p = all[i].p;
   }
 }
@@ -57,6 +62,17 @@ std::vector<GroupEstimate*> TestedIn(RunEstimate& run) {
 // From the interval: that of ranks is as wide as a normal one with this standard error.
 double StandardErrorOf(const GroupEstimate& group) {
   return group.interval->half_width() / NormalQuantile((1 + group.level) / 2);
+}
+
+void CheckCarryOver(const Recording& recording, const EstimateOptions& options, RunEstimate& run) {
+  std::vector<double> slopes;
+  for (const GroupEstimate& group : run.groups) {
+    const bool is_felt = group.simultaneous && !group.simultaneous->Contains(0);
+    slopes.push_back(is_felt ? group.criticality : 0);
+  }
+  const auto carried = CarryOver(
+      recording, slopes, {.draws = std::min(kCheckDraws, options.draws), .seed = options.seed});
+  if (carried && !carried->warning.empty()) run.warnings.push_back(carried->warning);
 }
 
 void Adjust(const std::vector<GroupEstimate*>& tested) {
@@ -81,26 +97,28 @@ void Rank(std::vector<GroupEstimate*> tested) {
   }
 }
 
-// Controls that were not wanted.
-void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
-  std::erase_if(run.groups, [&](const GroupEstimate& estimate) {
-    return estimate.role != GroupRole::kTested &&
-           std::ranges::none_of(recording.arms, [&](const Arm& arm) {
-             return arm.kind == ArmKind::kDose && arm.delay_ns[estimate.group] > 0;
-           });
+bool IsTried(const Recording& recording, size_t group) {
+  return std::ranges::any_of(recording.arms, [group](const Arm& arm) {
+    return arm.kind == ArmKind::kDose && arm.delay_ns[group] > 0;
   });
 }
 
-// Also where its delays were not wanted.
-bool HasPositiveControl(const Recording& recording) {
-  return std::ranges::count(recording.groups, GroupRole::kPositiveControl, &Group::role) > 0;
+// Controls that were not wanted.
+void LeaveOutUntried(const Recording& recording, RunEstimate& run) {
+  std::erase_if(run.groups, [&](const GroupEstimate& estimate) {
+    return estimate.role != GroupRole::kTested && !IsTried(recording, estimate.group);
+  });
 }
 
-void JudgeControls(const Recording& recording, const EstimateOptions& options, RunEstimate& run) {
+bool HasPositiveControl(const RunEstimate& run) {
+  return std::ranges::count(run.groups, GroupRole::kPositiveControl, &GroupEstimate::role) > 0;
+}
+
+void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
   std::vector<ControlResult> controls;
   for (const GroupEstimate& group : run.groups)
     controls.push_back({group.name, group.role, group.criticality, group.interval, group.p});
-  const ControlFindings findings = HasPositiveControl(recording)
+  const ControlFindings findings = HasPositiveControl(run)
                                        ? CheckControls(controls, options.control_tolerance)
                                        : CheckUncontrolled(controls, options.control_tolerance);
   run.invalid = findings.invalid;
@@ -162,6 +180,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
     run.groups.back().group = group;
   }
   AddSimultaneous(recording, options, run);
+  CheckCarryOver(recording, options, run);
   Adjust(TestedIn(run));
   Rank(TestedIn(run));
   run.pairs = PairEffectsOf(recording, options.level);
@@ -169,7 +188,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   if (run.intrusion && !run.intrusion->warning.empty())
     run.warnings.push_back(run.intrusion->warning);
   LeaveOutUntried(recording, run);
-  JudgeControls(recording, options, run);
+  JudgeControls(options, run);
   JudgeGroups(options, run);
   return run;
 }

@@ -187,8 +187,9 @@ Recording RecordingOf(const v1::ExperimentPlan& plan,
   for (const v1::ExperimentPlan::Group& group : plan.groups())
     recording.groups.push_back({.name = group.name(), .role = RoleOf(group.role())});
   for (const v1::Arm& arm : plan.arms())
-    recording.arms.push_back(
-        {.kind = KindOf(arm.kind()), .delay_ns = {arm.delay_ns().begin(), arm.delay_ns().end()}});
+    recording.arms.push_back({.kind = KindOf(arm.kind()),
+                              .delay_ns = {arm.delay_ns().begin(), arm.delay_ns().end()},
+                              .every = {arm.every().begin(), arm.every().end()}});
   for (const v1::RecordedWindow* window : windows) recording.windows.push_back(WindowOf(*window));
   return recording;
 }

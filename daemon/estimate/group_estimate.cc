@@ -4,15 +4,13 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/block_slopes.h"
+#include "daemon/estimate/exactness.h"
 #include "daemon/estimate/permutation.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/words.h"
 
 namespace sbump {
 namespace {
-
-// Checks need no more: they warn at 1 %.
-constexpr size_t kCheckDraws = 1'999;
 
 // Over windows with probes: those without do not see calls.
 double HitsPerUnit(const Recording& recording, size_t group) {
@@ -42,15 +40,20 @@ double TopInjected(const std::vector<BlockSamples>& blocks) {
   return count > 0 ? sum / count : 0;
 }
 
+std::optional<Interval> IntervalOf(const SignedRankEstimate& middle) {
+  if (!middle.interval) return std::nullopt;
+  return WithExactness(*middle.interval, middle.estimate);
+}
+
 void AddSlopes(const BlockSlopes& slopes, const EstimateOptions& options, GroupEstimate& result) {
   result.blocks_used = slopes.used.size();
   result.blocks_left_out = slopes.left_out;
   if (slopes.used.empty()) return;
   const SignedRankEstimate middle = EstimateMiddle(slopes.values(), options.level);
   result.criticality = middle.estimate;
-  result.interval = middle.interval;
+  result.interval = IntervalOf(middle);
   result.level = middle.level;
-  result.equivalence = EstimateMiddle(slopes.values(), 1 - 2 * (1 - options.level)).interval;
+  result.equivalence = IntervalOf(EstimateMiddle(slopes.values(), 1 - 2 * (1 - options.level)));
   result.gain_at_most_per_ns = std::max(0.0, middle.estimate) * result.hits_per_unit;
 }
 

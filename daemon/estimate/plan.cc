@@ -6,6 +6,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/check_recording.h"
 #include "daemon/estimate/plan_precision.h"
 #include "daemon/estimate/schedule.h"
 #include "daemon/estimate/words.h"
@@ -13,10 +14,10 @@
 namespace sbump {
 namespace {
 
-constexpr double kLeastUnits = 100, kLeastAutocorrelations = 10;
+constexpr double kLeastTicks = 100, kLeastAutocorrelations = 10;
 constexpr double kLeastWindowNs = 100e6;
 // Within a budget that holds no more.
-constexpr double kFewestUnits = 20, kShortestWindowNs = 50e6;
+constexpr double kFewestTicks = 20, kShortestWindowNs = 50e6;
 constexpr double kWashoutShare = 0.10;
 // More of them are no better than longer windows, of which washouts take less.
 constexpr uint32_t kEnoughBlocks = 48;
@@ -31,7 +32,8 @@ bool IsFactorial(const PlanWishes& wishes, size_t groups) {
 
 absl::Status CheckPilot(const PilotFigures& pilot) {
   if (!IsSensible(pilot.noise.mean_ns) || !IsSensible(pilot.window_ns) ||
-      !IsSensible(pilot.noise.autocorrelation_windows) || !std::isfinite(pilot.noise.lag1) ||
+      !IsSensible(pilot.noise.autocorrelation_windows) || !IsSensible(pilot.tick_ns) ||
+      !std::isfinite(pilot.noise.lag1) ||
       (pilot.settle_ns && !(*pilot.settle_ns >= 0 && std::isfinite(*pilot.settle_ns))))
     return absl::InvalidArgumentError("figures of a pilot that make no sense");
   if (!IsSensible(pilot.noise.cv))
@@ -70,11 +72,14 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
   return absl::OkStatus();
 }
 
+// At the top dose, too.
+double TickNs(const PilotFigures& pilot, const PlanWishes& wishes) {
+  return pilot.tick_ns.value_or(pilot.noise.mean_ns) * (1 + wishes.top_share);
+}
+
 double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
-  // At the top dose, too.
-  const double unit_ns = pilot.noise.mean_ns * (1 + wishes.top_share);
   return std::max(
-      {kLeastUnits * unit_ns,
+      {kLeastTicks * TickNs(pilot, wishes),
        // Of noise that is new in each window nothing is known but that it lasts less.
        pilot.noise.autocorrelation_windows > 1.5
            ? kLeastAutocorrelations * pilot.noise.autocorrelation_windows * pilot.window_ns
@@ -196,8 +201,8 @@ struct Choice {
 // Of a short window more is noise, but there are more of them: only what is left out after each
 // switch, and the fewer units, set a limit.
 double ShortestWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
-  return std::max({kFewestUnits * pilot.noise.mean_ns * (1 + wishes.top_share), kShortestWindowNs,
-                   wishes.shortest_window_ns});
+  return std::max(
+      {kFewestTicks * TickNs(pilot, wishes), kShortestWindowNs, wishes.shortest_window_ns});
 }
 
 // The longest that leaves room for kBlocksOfPlan of them.
@@ -239,6 +244,10 @@ absl::StatusOr<Choice> Choose(const PilotFigures& pilot, const PlanWishes& wishe
         StrCat("more than ", kMostBlocks, " blocks: that is not to be had with a noise of ",
                Percent(precision.cv), " and a top dose of ", Percent(precision.top_share),
                "; a greater dose takes fewer"));
+  if (Windows(plan, *blocks) > static_cast<double>(kMostWindows))
+    return absl::ResourceExhaustedError(
+        StrCat(*blocks, " blocks of ", plan.arms.size(), " arms: more than ", kMostWindows,
+               " windows are not judged; a greater dose takes fewer, and so do fewer groups"));
   const double duration_ns = DurationNs(plan, window_ns, WashoutNs(pilot, window_ns), *blocks);
   if (wishes.budget_ns && duration_ns > *wishes.budget_ns)
     return absl::ResourceExhaustedError(

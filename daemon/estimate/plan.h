@@ -17,6 +17,7 @@ namespace sbump {
 struct PilotFigures {
   Noise noise;
   double window_ns = 0;               // of the windows that `noise` is of
+  std::optional<double> tick_ns;      // between two steps of the metric; nothing: a unit's time
   std::vector<double> hits_per_unit;  // of each group
   std::optional<double> settle_ns;
 };

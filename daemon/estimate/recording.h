@@ -61,6 +61,9 @@ struct Window {
   double work_ns = 0;
   // The units that belong to `groups`: those from begin_ns to end_ns.
   double units_in_all = 0;
+  // Of a metric that is sampled: from how many steps of it, or observations, that is known. 0: from
+  // each unit.
+  double ticks = 0;
   std::vector<GroupFigures> groups;
   std::string flaw;  // why it does not count; empty: it does
   // Its flaw is that there was no work, or that it took longer than can be measured.

@@ -99,9 +99,9 @@ absl::StatusOr<WindowWork> WorkIn(Samples samples, uint64_t begin_ns, uint64_t e
   }
   WindowWork work;
   work.steps = steps.count;
-  const bool by_steps = IsReadMoreOftenThanItSteps(inside, steps);
-  const MetricSample& from = by_steps ? inside[steps.first] : inside.front();
-  const MetricSample& to = by_steps ? inside[steps.last] : inside.back();
+  work.by_steps = IsReadMoreOftenThanItSteps(inside, steps);
+  const MetricSample& from = work.by_steps ? inside[steps.first] : inside.front();
+  const MetricSample& to = work.by_steps ? inside[steps.last] : inside.back();
   work.units = to.value - from.value;
   work.work_ns = NsBetween(from, to);
   work.units_in_window = InAll(work.units, work.work_ns, begin_ns, end_ns);

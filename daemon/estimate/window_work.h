@@ -22,9 +22,10 @@ struct WindowWork {
   double work_ns = 0;  // in which they were done: above 0, at most end_ns - begin_ns
   // At this rate, from begin_ns to end_ns.
   double units_in_window = 0;
-  // Samples that were above the one before. Of a counter that is read more often than it steps,
-  // this is how many steps it took.
+  // Samples that were above the one before.
   size_t steps = 0;
+  // It is read more often than it steps: these are all of its steps.
+  bool by_steps = false;
 };
 
 // From the first sample to the last. A counter that steps less often than it is read (half of the

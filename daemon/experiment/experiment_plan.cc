@@ -7,6 +7,7 @@
 
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/check_recording.h"
 #include "daemon/estimate/noise.h"
 #include "daemon/estimate/plan.h"
 #include "daemon/estimate/schedule.h"
@@ -38,7 +39,9 @@ std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const Experi
 
 // Over the groups that are taken, as MakePlan() has them.
 PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
-  PilotFigures figures = {.noise = pilot.noise, .window_ns = static_cast<double>(pilot.window_ns)};
+  PilotFigures figures = {.noise = pilot.noise,
+                          .window_ns = static_cast<double>(pilot.window_ns),
+                          .tick_ns = pilot.tick_ns};
   for (const size_t i : taken) figures.hits_per_unit.push_back(pilot.hits_per_unit[i]);
   if (pilot.settle_ns > 0) figures.settle_ns = pilot.settle_ns;
   return figures;
@@ -118,6 +121,14 @@ double BudgetLeftNs(const ExperimentWishes& wishes, uint64_t spent_ns) {
       kShareForBlocks * static_cast<double>(wishes.budget_ns) - static_cast<double>(spent_ns), 1.0);
 }
 
+absl::Status WithPilotsPart(const absl::Status& status, const ExperimentWishes& wishes,
+                            uint64_t spent_ns) {
+  if (!absl::IsResourceExhausted(status) || wishes.budget_ns == 0) return status;
+  return absl::ResourceExhaustedError(
+      StrCat(status.message(), "; of the ", DurationWords(static_cast<double>(wishes.budget_ns)),
+             " in all the pilot has taken ", DurationWords(static_cast<double>(spent_ns))));
+}
+
 ExperimentPlan PlanOfPilot(const std::vector<Group>& groups, const ExperimentWishes& wishes,
                            const Pilot& pilot) {
   return {.phase = wishes.phase,
@@ -152,8 +163,22 @@ absl::Status TakePlan(const Plan& plan, const std::vector<size_t>& taken,
       MakeSchedule(made.arms, {.blocks = wishes.blocks == 0 ? plan.blocks : wishes.blocks,
                                .unprobed_every = std::max(plan.unprobed_every, 1u),
                                .seed = wishes.seed}));
+  if (made.windows() > kMostWindows)
+    return absl::InvalidArgumentError(StrCat("blocks: ", made.order.size(), " of ",
+                                             made.arms.size(), " arms are more than ", kMostWindows,
+                                             " windows"));
   made.duration_ns = made.windows() * (made.window_ns + made.washout_ns);
   return absl::OkStatus();
+}
+
+// Where delays may move a quantile within a bucket, of which nothing is known.
+void AddBucketWarning(const ExperimentWishes& wishes, const Pilot& pilot, ExperimentPlan& plan) {
+  if (!pilot.bucket || pilot.bucket->width_ns() <= wishes.top_share * pilot.unit_ns) return;
+  plan.warnings.push_back(StrCat(
+      "the latency is found in a bucket from ", DurationWords(pilot.bucket->lower_ns), " to ",
+      DurationWords(pilot.bucket->upper_ns),
+      ": what moves it within that is told as if requests were spread evenly in there; finer "
+      "buckets tell more"));
 }
 
 }  // namespace
@@ -171,14 +196,16 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   const std::vector<size_t> taken = GroupsToDelay(groups, wishes, pilot);
   SB_RETURN_IF_ERROR(CheckCalled(groups, pilot));
   if (wishes.factorial) SB_RETURN_IF_ERROR(CheckBothCalled(groups, pilot));
-  SB_ASSIGN_OR_RETURN(const Plan plan, PlanFor(FiguresOf(pilot, taken), wishes,
-                                               BudgetLeftNs(wishes, spent_ns), shortest_window_ns));
+  const absl::StatusOr<Plan> plan =
+      PlanFor(FiguresOf(pilot, taken), wishes, BudgetLeftNs(wishes, spent_ns), shortest_window_ns);
+  if (!plan.ok()) return WithPilotsPart(plan.status(), wishes, spent_ns);
   ExperimentPlan made = PlanOfPilot(groups, wishes, pilot);
-  SB_RETURN_IF_ERROR(TakePlan(plan, taken, wishes, made));
+  SB_RETURN_IF_ERROR(TakePlan(*plan, taken, wishes, made));
   made.variation = PredictedCv(
       pilot.noise, static_cast<double>(made.window_ns) / static_cast<double>(pilot.window_ns));
   AddFacts(taken, pilot, made);
   std::ranges::move(WarningsOfTargets(groups, pilot), std::back_inserter(made.warnings));
+  AddBucketWarning(wishes, pilot, made);
   if (std::abs(pilot.noise.drift) > kMuchDrift && pilot.noise.drift_p < kSureOfDrift) {
     made.warnings.push_back(StrCat("a unit took ", Percent(std::abs(pilot.noise.drift)),
                                    pilot.noise.drift > 0 ? " more" : " less",

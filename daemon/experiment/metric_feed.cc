@@ -73,10 +73,17 @@ absl::StatusOr<std::vector<MetricSample>> MetricFeed::Await(uint64_t begin_ns, u
 }
 
 std::optional<uint64_t> MetricFeed::interval_ns() const {
+  constexpr size_t kMostGaps = 20;
   std::lock_guard lock(mutex_);
   if (samples_.size() < 2) return std::nullopt;
-  const size_t last = std::min<size_t>(samples_.size(), 20);
-  return (samples_.back().at_ns - samples_[samples_.size() - last].at_ns) / (last - 1);
+  std::vector<uint64_t> gaps_ns;
+  for (auto next = samples_.end() - 1; next != samples_.begin() && gaps_ns.size() < kMostGaps;
+       --next) {
+    gaps_ns.push_back(next->at_ns - (next - 1)->at_ns);
+  }
+  const auto middle = gaps_ns.begin() + static_cast<ptrdiff_t>((gaps_ns.size() - 1) / 2);
+  std::ranges::nth_element(gaps_ns, middle);
+  return *middle;
 }
 
 }  // namespace sbump

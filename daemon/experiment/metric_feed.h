@@ -55,7 +55,8 @@ class MetricFeed {
   // where there will be none, or is none at `give_up_ns`.
   absl::StatusOr<std::vector<MetricSample>> Await(uint64_t begin_ns, uint64_t end_ns,
                                                   uint64_t give_up_ns);
-  // Between samples, about; nothing before there are some.
+  // Between samples, usually: the median of the last ones. One slow read, as the first often
+  // is, does not move it. Nothing before there are two.
   std::optional<uint64_t> interval_ns() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/settle.h"
@@ -19,21 +20,23 @@ constexpr uint64_t kLookNs = kSecondNs / 10;
 // Longer than most programs are idle for; for one that works once a minute windows of hours would
 // be needed.
 constexpr uint64_t kPatienceNs = 15 * kSecondNs;
-constexpr double kUnitsToSee = 5;
+constexpr double kTicksToSee = 5;
 
-constexpr double kUnitsOfWindow = 20, kFewestUnitsOfWindow = 3;
+constexpr double kTicksOfWindow = 20, kFewestTicksOfWindow = 3;
 constexpr double kShortestWindowNs = 50e6;
 constexpr double kLongestWindowNs = 10e9;
 constexpr size_t kFewestWindows = 20, kMostWindows = 60;
+// Where those would take more than all of the pilot is to take.
+constexpr size_t kFewestLongWindows = 14;
 constexpr size_t kFewestUsable = 8;
 constexpr double kPilotNs = 5e9;
 // Of the budget: for windows without delays, where they are short; for all of the pilot, where they
 // are long; and more than this leaves no time to measure in.
-constexpr double kShareOfBudget = 0.1, kLargeShare = 0.3, kMostOfBudget = 0.8;
+constexpr double kShareOfBudget = 0.1, kLargeShare = 0.3, kMostOfBudget = 0.6;
 
 constexpr size_t kStepSamples = 12;
 // Where so many are to be expected, none is a stall; in a shorter sample it may be chance.
-constexpr double kUnitsToMiss = 6;
+constexpr double kTicksToMiss = 6;
 // Of the margin, of what a step injects: what moves by less moves no verdict. A program whose units
 // are all alike is taken for one that settles late by its smallest changes.
 constexpr double kNegligibleShare = 0.4, kMostNegligible = 0.02;
@@ -46,7 +49,15 @@ absl::Status CannotBeUsed(const std::string& why) {
   return absl::FailedPreconditionError(StrCat("the metric cannot be used as it is: ", why));
 }
 
-// The first units: how long one takes, about.
+double TicksOf(const Window& window) { return window.ticks > 0 ? window.ticks : window.units; }
+
+// What a unit takes where each is seen, also of several processes side by side.
+double NsPerTick(const Window& window) {
+  if (window.ticks <= 0) return NsPerUnit(window);
+  return static_cast<double>(window.end_ns - window.begin_ns) / window.ticks;
+}
+
+// The first steps: how long one takes, about.
 absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   const uint64_t begin_ns = specimen.NowNs();
@@ -55,7 +66,7 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
     SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
     SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
-    if (seen.units >= kUnitsToSee) return NsPerUnit(seen);
+    if (TicksOf(seen) >= kTicksToSee) return NsPerTick(seen);
   }
   const int seconds = kPatienceNs / kSecondNs;
   if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
@@ -66,7 +77,7 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
                seen.flaw, ")"));
   }
   return absl::FailedPreconditionError(
-      StrCat("only ", seen.units, " units of work in ", seconds,
+      StrCat("it moved only ", static_cast<uint64_t>(TicksOf(seen)), " times in ", seconds,
              " s: an experiment would take hours; use a metric that moves more often"));
 }
 
@@ -142,7 +153,7 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
       .noise_sd_ns = PredictedCv(pilot.noise, times_as_long) * pilot.unit_ns,
       .negligible_ns = std::min(kNegligibleShare * wishes.margin, kMostNegligible) * injected_ns};
   ThroughputGuard guard(wishes.lowest_throughput, pilot.unit_ns);
-  const bool sees_stalls = static_cast<double>(each_ns) >= kUnitsToMiss * pilot.unit_ns;
+  const bool sees_stalls = static_cast<double>(each_ns) >= kTicksToMiss * pilot.tick_ns;
   SB_ASSIGN_OR_RETURN(const auto there,
                       TimeToSettle(specimen, step, each_ns, limits, sees_stalls, guard));
   SB_ASSIGN_OR_RETURN(const auto back,
@@ -159,39 +170,84 @@ std::string LastFlaw(const std::vector<Window>& windows) {
   return flaw;
 }
 
+// By width.
+std::optional<LatencyBucket> MiddleOf(std::vector<LatencyBucket> buckets) {
+  if (buckets.empty()) return std::nullopt;
+  const auto middle = buckets.begin() + static_cast<ptrdiff_t>(buckets.size() / 2);
+  std::ranges::nth_element(buckets, middle, {}, &LatencyBucket::width_ns);
+  return *middle;
+}
+
 double BudgetNs(const ExperimentWishes& wishes) {
   return static_cast<double>(wishes.budget_ns == 0 ? kDefaultExperimentNs : wishes.budget_ns);
 }
 
-size_t WindowsOf(const ExperimentWishes& wishes, double window_ns) {
-  const double time_ns = std::min(kPilotNs, kShareOfBudget * BudgetNs(wishes));
-  return std::clamp(static_cast<size_t>(time_ns / window_ns), kFewestWindows, kMostWindows);
+// The steps there and back.
+double StepsNs(double window_ns, double shortest_ns) {
+  return 2 * kStepSamples * std::max(window_ns / 2, shortest_ns);
 }
 
-// Of the fewest windows, and the steps there and back.
 double LeastPilotNs(double window_ns, double shortest_ns) {
-  return kFewestWindows * window_ns + 2 * kStepSamples * std::max(window_ns / 2, shortest_ns);
+  return kFewestLongWindows * window_ns + StepsNs(window_ns, shortest_ns);
 }
 
-// Where units are long, fewer of them.
-absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double unit_ns,
+size_t WindowsOf(const ExperimentWishes& wishes, double window_ns, double shortest_ns) {
+  const double time_ns = std::min(kPilotNs, kShareOfBudget * BudgetNs(wishes));
+  const double most_ns = kLargeShare * BudgetNs(wishes) - StepsNs(window_ns, shortest_ns);
+  const size_t least = std::clamp(static_cast<size_t>(std::max(most_ns / window_ns, 0.0)),
+                                  kFewestLongWindows, kFewestWindows);
+  return std::clamp(static_cast<size_t>(time_ns / window_ns), least, kMostWindows);
+}
+
+// Where they are far between, fewer of them.
+absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double tick_ns,
                                 double shortest_ns) {
-  const double least_ns = std::max(shortest_ns, kFewestUnitsOfWindow * unit_ns);
+  const double least_ns = std::max(shortest_ns, kFewestTicksOfWindow * tick_ns);
   const double fits_ns = kLargeShare * BudgetNs(wishes) / (kFewestWindows + kStepSamples);
   const double most_ns = std::max(shortest_ns, std::min(kLongestWindowNs, fits_ns));
   const double window_ns =
-      std::max(least_ns, std::min(std::max(kUnitsOfWindow * unit_ns, shortest_ns), most_ns));
+      std::max(least_ns, std::min(std::max(kTicksOfWindow * tick_ns, shortest_ns), most_ns));
   const double takes_ns = LeastPilotNs(window_ns, shortest_ns);
   if (takes_ns <= kMostOfBudget * BudgetNs(wishes)) return window_ns;
-  const bool is_read_seldom = shortest_ns > kFewestUnitsOfWindow * unit_ns;
+  const bool is_read_seldom = shortest_ns > kFewestTicksOfWindow * tick_ns;
   return absl::ResourceExhaustedError(StrCat(
       is_read_seldom
           ? StrCat("the metric is read so seldom that a window takes ", DurationWords(shortest_ns))
-          : StrCat("a unit of work takes ", DurationWords(unit_ns)),
+          : StrCat("the metric moves once in ", DurationWords(tick_ns)),
       ": to see how much its pace varies takes ", DurationWords(takes_ns), " of the ",
       DurationWords(BudgetNs(wishes)), " that there are; give it ",
       DurationWords(takes_ns / kLargeShare), " or more, or a metric that ",
       is_read_seldom ? "answers sooner" : "moves more often"));
+}
+
+// What the windows without delays say.
+absl::Status TakeFigures(std::vector<Window> windows, size_t groups, Pilot& pilot) {
+  std::vector<double> y_ns;
+  const std::string flaw = LastFlaw(windows);
+  std::erase_if(windows, [](const Window& window) { return !window.flaw.empty(); });
+  for (const Window& window : windows) {
+    y_ns.push_back(NsPerUnit(window));
+    pilot.tick_ns += NsPerTick(window) / static_cast<double>(windows.size());
+  }
+  if (windows.empty()) {
+    return absl::FailedPreconditionError(StrCat("the metric has stopped in the pilot: ", flaw));
+  }
+  if (windows.size() < kFewestUsable) return CannotBeUsed(flaw);
+  pilot.noise = NoiseOf(y_ns);
+  pilot.unit_ns = pilot.noise.mean_ns;
+  pilot.hits_per_unit = HitsPerUnit(windows, groups);
+  return absl::OkStatus();
+}
+
+// Where all is in one bucket, the quantile is the same place in it, but for how that is rounded.
+absl::Status CheckBucket(const Pilot& pilot) {
+  constexpr double kRounding = 1e-9;
+  if (!pilot.bucket || pilot.noise.cv > kRounding) return absl::OkStatus();
+  return CannotBeUsed(StrCat("all that was timed lies in one bucket of the histogram, from ",
+                             DurationWords(pilot.bucket->lower_ns), " to ",
+                             DurationWords(pilot.bucket->upper_ns),
+                             ", which says the same whatever is delayed; take a histogram with "
+                             "finer buckets, or another metric"));
 }
 
 }  // namespace
@@ -200,30 +256,26 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
                                const ExperimentWishes& wishes, const PilotSink& sink) {
   Pilot pilot;
   SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
-  SB_ASSIGN_OR_RETURN(const double unit_ns, AwaitWork(specimen, groups.size()));
+  SB_ASSIGN_OR_RETURN(const double tick_ns, AwaitWork(specimen, groups.size()));
   const double shortest_ns =
       std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
-  SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, unit_ns, shortest_ns));
+  SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, tick_ns, shortest_ns));
   pilot.window_ns = static_cast<uint64_t>(window_ns);
-  const size_t count = WindowsOf(wishes, window_ns);
+  const size_t count = WindowsOf(wishes, window_ns, shortest_ns);
   std::vector<Window> windows;
+  std::vector<LatencyBucket> buckets;
   SB_RETURN_IF_ERROR(RunBlocks(specimen, {Sham(groups.size())}, BlockOrder(count, {0}),
                                {.window_ns = pilot.window_ns}, [&](const Window& window) {
                                  windows.push_back(window);
+                                 if (const auto bucket = specimen.LastBucket();
+                                     bucket && window.flaw.empty())
+                                   buckets.push_back(*bucket);
                                  sink(window, count);
                                  return absl::OkStatus();
                                }));
-  std::vector<double> y_ns;
-  const std::string flaw = LastFlaw(windows);
-  std::erase_if(windows, [](const Window& window) { return !window.flaw.empty(); });
-  for (const Window& window : windows) y_ns.push_back(NsPerUnit(window));
-  if (windows.empty()) {
-    return absl::FailedPreconditionError(StrCat("the metric has stopped in the pilot: ", flaw));
-  }
-  if (windows.size() < kFewestUsable) return CannotBeUsed(flaw);
-  pilot.noise = NoiseOf(y_ns);
-  pilot.unit_ns = pilot.noise.mean_ns;
-  pilot.hits_per_unit = HitsPerUnit(windows, groups.size());
+  pilot.bucket = MiddleOf(std::move(buckets));
+  SB_RETURN_IF_ERROR(TakeFigures(std::move(windows), groups.size(), pilot));
+  SB_RETURN_IF_ERROR(CheckBucket(pilot));
   SB_ASSIGN_OR_RETURN(pilot.targets, specimen.FindTargets());
   pilot.targets.resize(groups.size());
   if (const auto group = GroupOfStep(groups, wishes, pilot)) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "daemon/estimate/noise.h"
@@ -15,11 +16,15 @@ namespace sbump {
 
 struct Pilot {
   double unit_ns = 0;
+  // Between two steps of the metric, or two observations (Window::ticks).
+  double tick_ns = 0;
   uint64_t window_ns = 0;  // of the windows that `noise` is of
   Noise noise;
   std::vector<double> hits_per_unit;  // of each group; 0: never called
   std::vector<GroupTargets> targets;  // likewise
   double settle_ns = -1;              // below 0: not seen
+  // Of a latency, the one that it was mostly found in.
+  std::optional<LatencyBucket> bucket;
 };
 
 // Called with each window without delays, and how many there will be.

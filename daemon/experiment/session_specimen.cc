@@ -11,7 +11,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
-#include "daemon/estimate/window_work.h"
 
 namespace sbump {
 namespace {
@@ -49,13 +48,17 @@ void SetWork(const WindowWork& work, Window& window) {
   window.units = work.units;
   window.work_ns = work.work_ns;
   window.units_in_all = work.units_in_window;
+  window.ticks = work.by_steps ? static_cast<double>(work.steps) : work.units_in_window;
 }
 
-// In place of what a unit takes the quantile of what it took.
-void SetLatency(const WindowLatency& latency, Window& window) {
+// In place of what a unit takes the quantile of what it took. Of a high one only those count that
+// lie beyond it, and as many below.
+void SetLatency(const WindowLatency& latency, double quantile, Window& window) {
+  constexpr double kTail = 5;
   window.units = latency.observations;
   window.work_ns = latency.value * latency.observations;
   window.units_in_all = latency.observations_in_window;
+  window.ticks = latency.observations_in_window * std::min(1.0, kTail * (1 - quantile));
 }
 
 absl::Status EndOf(const Session& session, const SessionSnapshot& snapshot) {
@@ -120,7 +123,8 @@ absl::Status SessionSpecimen::Switch(const Arm& arm) {
   }
   absl::Status status;
   for (int i = 0; i < kTries; ++i) {
-    SB_RETURN_IF_ERROR(Interrupted());
+    // The way back to full speed is not cut off.
+    if (arm.kind != ArmKind::kSham || i > 0) SB_RETURN_IF_ERROR(Interrupted());
     status = Change(*session_, change);
     if (status.ok()) break;
   }
@@ -187,7 +191,7 @@ absl::Status SessionSpecimen::AddWork(Window& window) {
   if (all_.quantile > 0) {
     const auto latency = LatencyIn(samples, window.begin_ns, window.end_ns, all_.quantile);
     status = latency.status();
-    if (latency.ok()) SetLatency(*latency, window);
+    if (latency.ok()) TakeLatency(*latency, window);
   } else {
     const auto work = WorkIn(samples, window.begin_ns, window.end_ns);
     status = work.status();
@@ -196,6 +200,11 @@ absl::Status SessionSpecimen::AddWork(Window& window) {
   window.flaw = ToStd(status.message());
   window.stood_still = absl::IsNotFound(status) || absl::IsOutOfRange(status);
   return absl::OkStatus();
+}
+
+void SessionSpecimen::TakeLatency(const WindowLatency& latency, Window& window) {
+  SetLatency(latency, all_.quantile, window);
+  last_bucket_ = {.lower_ns = latency.lower, .upper_ns = latency.upper};
 }
 
 ProcessMark SessionSpecimen::MarkOf(const Snapshot& process) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/estimate/window_work.h"
 #include "daemon/experiment/metric_feed.h"
 #include "daemon/experiment/specimen.h"
 #include "daemon/session/session.h"
@@ -39,17 +40,21 @@ class SessionSpecimen : public Specimen {
   absl::Status WaitUntil(uint64_t at_ns) override;
   absl::StatusOr<std::vector<GroupTargets>> FindTargets() override;
   absl::Status AddWork(Window& window) override;
+  std::optional<LatencyBucket> LastBucket() const override { return last_bucket_; }
   uint64_t ShortestWindowNs() const override;
 
  private:
   const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }
   absl::Status Interrupted() const;
   absl::StatusOr<std::shared_ptr<const SessionSnapshot>> Look();
+  void TakeLatency(const WindowLatency& latency, Window& window);
   ProcessMark MarkOf(const Snapshot& process) const;
 
   const std::shared_ptr<Session> session_;
   const ExperimentTargets all_, bare_;
-  bool is_bare_ = false;  // the experiment's thread only
+  // The experiment's thread only.
+  bool is_bare_ = false;
+  std::optional<LatencyBucket> last_bucket_;
   MetricFeed feed_;
 
   mutable std::mutex mutex_;

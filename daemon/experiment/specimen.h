@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,14 @@ struct GroupTargets {
   std::vector<std::string> unmatched;
 };
 
+// Of a histogram, the one that a quantile was found in.
+struct LatencyBucket {
+  double lower_ns = 0;
+  double upper_ns = 0;
+
+  double width_ns() const { return upper_ns - lower_ns; }
+};
+
 // All methods are called on the experiment's thread. An error means that the experiment is over,
 // and says why.
 class Specimen {
@@ -50,6 +59,8 @@ class Specimen {
   }
   // Where marks have no units: the work of a window that is over; or its flaw.
   virtual absl::Status AddWork(Window&) { return absl::OkStatus(); }
+  // Where the metric is a quantile: that of the last window which AddWork() found one in.
+  virtual std::optional<LatencyBucket> LastBucket() const { return std::nullopt; }
   // Of shorter ones too little is known.
   virtual uint64_t ShortestWindowNs() const { return 0; }
 };

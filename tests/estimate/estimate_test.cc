@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/estimate/check_recording.h"
+#include "daemon/estimate/exactness.h"
 #include "daemon/estimate/random.h"
 #include "tests/estimate/service.h"
 
@@ -66,6 +67,41 @@ TEST(EstimateTest, OneThatMattersAndOneThatDoesNot) {
   EXPECT_TRUE(first.interval->Contains(first.criticality));
   EXPECT_GE(first.simultaneous->half_width(), first.interval->half_width() * 0.9);
   ExpectFinite(run);
+}
+
+// Slopes that are all alike leave no doubt but of the delays.
+TEST(EstimateTest, NoIntervalIsNarrowerThanDelaysAreExact) {
+  const RunEstimate run = Estimate(Record(Doses(2, 12), Linear({0.5, 0}), {.sd = 0}, 1), kQuick);
+  for (const GroupEstimate& group : run.groups) {
+    const double exactness = kDelayExactness * group.criticality;
+    for (const auto& interval : {group.interval, group.equivalence, group.simultaneous}) {
+      EXPECT_NEAR(interval->high - group.criticality, exactness, 1e-4);
+      EXPECT_NEAR(group.criticality - interval->low, exactness, 1e-4);
+    }
+  }
+  EXPECT_NEAR(run.groups[0].criticality, 0.5, 1e-3);
+}
+
+TEST(EstimateTest, ExactnessIsAddedInSquares) {
+  const Interval wide = WithExactness({.low = 0.3 - 0.004, .high = 0.3}, 0.3);
+  EXPECT_NEAR(wide.low, 0.3 - 0.005, 1e-12);
+  EXPECT_NEAR(wide.high, 0.3 + 0.003, 1e-12);
+}
+
+// Where nothing has an effect either: then there is nothing to carry over. Of 100 a hundredth is 1;
+// more than 5 are to be expected once in a thousand times.
+TEST(EstimateTest, NoiseThatLastsIsNoCarryOver) {
+  for (const std::vector<double>& truth : {std::vector<double>(8), {1, 0, 0, 0, 0, 0, 0, 0}}) {
+    size_t warned = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      const RunEstimate run =
+          Estimate(Record(Doses(8, 12), Linear(truth), Ar(), seed), {.draws = 99, .seed = seed});
+      warned += std::ranges::count_if(run.warnings, [](const std::string& warning) {
+        return Says(warning, "the one before it");
+      });
+    }
+    EXPECT_LE(warned, 5u) << truth[0];
+  }
 }
 
 TEST(EstimateTest, NoiseThatHidesAllIsUndecided) {
@@ -128,11 +164,11 @@ TEST(EstimateTest, AFailedControlMakesAllInvalid) {
   EXPECT_TRUE(Says(negative.invalid, "negative control"));
 }
 
-TEST(EstimateTest, AControlThatWasNotWantedIsNone) {
+// Of a group and a control whose delays were not wanted: as if its arms had never been.
+RunEstimate WithoutItsControl(double criticality) {
   Design design = Doses(2, 12);
   design.groups[1].role = GroupRole::kPositiveControl;
-  Recording recording = Record(design, Linear({1, 1}), {.sd = 0.003}, 1);
-  // As if its arms had never been.
+  Recording recording = Record(design, Linear({criticality, 1}), {.sd = 0.0003}, 1);
   std::vector<Arm> arms;
   std::vector<uint32_t> number(recording.arms.size());
   for (size_t i = 0; i < recording.arms.size(); ++i) {
@@ -144,10 +180,22 @@ TEST(EstimateTest, AControlThatWasNotWantedIsNone) {
   for (Window& window : recording.windows) window.arm = number[window.arm];
   recording.arms = arms;
   recording.arms[0].delay_ns.clear();  // only doses need them
-  const RunEstimate run = Estimate(recording, kQuick);
+  return Estimate(recording, kQuick);
+}
+
+TEST(EstimateTest, AControlThatWasNotWantedIsNone) {
+  const RunEstimate run = WithoutItsControl(1);
   EXPECT_EQ(run.invalid, "");
   ASSERT_EQ(run.groups.size(), 1u);
   EXPECT_EQ(run.groups[0].verdict, Verdict::kMatters);
+}
+
+// Nobody knows whether it would have been felt.
+TEST(EstimateTest, AControlThatWasNotWantedShowsNothing) {
+  const RunEstimate run = WithoutItsControl(0);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
+  ASSERT_FALSE(run.warnings.empty());
+  EXPECT_TRUE(Says(run.warnings[0], "--no-controls")) << run.warnings[0];
 }
 
 TEST(EstimateTest, GroupsKnowTheirPlaceAmongThoseRecorded) {

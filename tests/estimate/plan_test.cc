@@ -133,11 +133,33 @@ TEST(PlanTest, GroupsShareTheShams) {
 TEST(PlanTest, ManyGroupsHaveSeveralShams) {
   PilotFigures pilot = Service();
   pilot.hits_per_unit.assign(30, 1);
-  const auto several = MakePlan(pilot, {.half_width = 0.05, .doses = 2}),
-             one = MakePlan(pilot, {.half_width = 0.05, .doses = 2, .shams = 1});
+  const auto several = MakePlan(pilot, {.half_width = 0.1, .doses = 2}),
+             one = MakePlan(pilot, {.half_width = 0.1, .doses = 2, .shams = 1});
+  ASSERT_TRUE(several.ok() && one.ok()) << one.status();
   EXPECT_EQ(ShamsOf(*several), 4u);
   EXPECT_EQ(ShamsOf(*one), 1u);
   EXPECT_LT(several->duration_ns, 0.7 * one->duration_ns);
+}
+
+// What could not be judged is not begun.
+TEST(PlanTest, NoMoreWindowsThanARecordingHolds) {
+  PilotFigures pilot = Service();
+  pilot.hits_per_unit.assign(30, 1);
+  const auto plan = MakePlan(pilot, {.half_width = 0.04, .doses = 2, .shams = 1});
+  EXPECT_TRUE(absl::IsResourceExhausted(plan.status())) << plan.status();
+}
+
+// A counter that is raised by thousands once a second, or a latency of 5 ms observed that often.
+TEST(PlanTest, WindowsHoldStepsOfTheMetricNotOnlyUnits) {
+  PilotFigures pilot = Service();
+  pilot.tick_ns = 1e9;
+  const auto plan = MakePlan(pilot, {});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->window_ns, 110'000'000'000u) << "100 of them, at the largest dose";
+  EXPECT_TRUE(absl::IsResourceExhausted(MakePlan(pilot, {.budget_ns = 600e9}).status()));
+  const auto within = MakePlan(pilot, {.budget_ns = 3600e9});
+  ASSERT_TRUE(within.ok()) << within.status();
+  EXPECT_GE(within->window_ns, 22'000'000'000u);
 }
 
 // One call of a hundred units can be given 0.2 % of a unit: that it takes hours is no reason to

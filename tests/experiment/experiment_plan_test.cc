@@ -60,7 +60,7 @@ TEST(ExperimentPlanTest, AShortBudgetHoldsFewerDoses) {
     std::string told;
   };
   for (const Case& a_case : {Case{6'000'000'000, 0, 2, "2 doses of each group, not 3"},
-                             Case{5'000'000'000, 2, 1, "1 dose of each group, not 2"}}) {
+                             Case{4'000'000'000, 2, 1, "1 dose of each group, not 2"}}) {
     FakeSpecimen service = Service(0.1);
     Told told;
     ExperimentWishes wishes = Wishes();
@@ -142,7 +142,7 @@ TEST(ExperimentPlanTest, WorkThatIsTooSeldom) {
   FakeSpecimen service(8e9, {FakeGroup{}});
   Told told;
   const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
-  EXPECT_EQ(status.message().find("only 1 units of work in 15 s"), 0) << status;
+  EXPECT_EQ(status.message().find("it moved only 1 times in 15 s"), 0) << status;
 }
 
 // A training step of half a second, and a budget of minutes: the pilot has fewer units in a window.
@@ -167,8 +167,24 @@ TEST(ExperimentPlanTest, UnitsThatAreTooLongForTheBudget) {
   const uint64_t begin_ns = service.NowNs();
   const absl::Status status = RunExperiment(service, {{"step"}}, Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message().find("a unit of work takes 2"), 0) << status;
+  EXPECT_EQ(status.message().find("the metric moves once in 2"), 0) << status;
   EXPECT_LE(service.NowNs() - begin_ns, 16'000'000'000) << "that is seen at once";
+}
+
+// A counter of tokens: a step is many units.
+TEST(ExperimentPlanTest, StepsThatAreFarBetweenTakeLongWindows) {
+  FakeSpecimen service = Service(0.1);
+  service.on_work = [](const Arm&, Window& window) {
+    window.ticks = static_cast<double>(window.end_ns - window.begin_ns) / 5e8;
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 900'000'000'000;
+  ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+  EXPECT_GE(told.plan->window_ns, 20 * 500'000'000u);
+  wishes.budget_ns = 30'000'000'000;
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
 // Then it is not the unit that is long.
@@ -179,6 +195,34 @@ TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudget) {
   const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 20"), 0)
+      << status;
+}
+
+// Its windows are long: the pilot leaves what the fewest blocks take.
+TEST(ExperimentPlanTest, AMetricThatIsReadSeldomLeavesTimeForTheExperiment) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
+  service.noise = 0.5;
+  service.shortest_window_ns = 500'000'000;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 36'000'000'000;
+  const std::vector<Group> groups = {{"one"}, {"gate", GroupRole::kPositiveControl}};
+  const uint64_t begin_ns = service.NowNs();
+  const absl::Status status = RunExperiment(service, groups, wishes, told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_LE(service.NowNs() - begin_ns, wishes.budget_ns * 11 / 10);
+}
+
+TEST(ExperimentPlanTest, WhatThePilotTookOfABudgetThatIsTooShortIsSaid) {
+  FakeSpecimen service = Service(0.5);
+  service.shortest_window_ns = 500'000'000;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 33'000'000'000;
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("; of the 33.0 s in all the pilot has taken 19."),
+            std::string::npos)
       << status;
 }
 
@@ -292,6 +336,34 @@ TEST(ExperimentPlanTest, APaceThatChangesByItselfIsTold) {
     ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
     EXPECT_EQ(Warns(*told.plan, "changes by itself"), drifts);
   }
+}
+
+// A tenth of a unit is injected.
+TEST(ExperimentPlanTest, ABucketThatHidesADelayIsWarnedOf) {
+  for (const double width : {0.05, 0.5}) {
+    FakeSpecimen service = Service(0.1);
+    service.bucket = {.lower_ns = 0.8 * kUnitNs, .upper_ns = (0.8 + width) * kUnitNs};
+    Told told;
+    ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+    EXPECT_EQ(Warns(*told.plan, "the latency is found in a bucket"), width > 0.1);
+  }
+}
+
+// A delay would seem to cost nothing, for sure.
+TEST(ExperimentPlanTest, ALatencyThatIsAllInOneBucketIsRefused) {
+  FakeSpecimen service = Service(0.1);
+  service.bucket = {.lower_ns = 100'000, .upper_ns = 100'000'000};
+  service.on_work = [](const Arm&, Window& window) {
+    window.units = 1'000;
+    // As numbers are rounded.
+    window.work_ns = 50'050'000'000 + (window.begin_ns / 1'000'000 % 2);
+  };
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("in one bucket of the histogram, from 100.00 us to 100.00 ms"),
+            std::string::npos)
+      << status;
 }
 
 // A smallest effect takes less than a verdict within the margin does.

@@ -60,6 +60,8 @@ class FakeSpecimen : public Specimen {
 
   absl::StatusOr<std::vector<GroupTargets>> FindTargets() override { return targets; }
 
+  std::optional<LatencyBucket> LastBucket() const override { return bucket; }
+
   uint64_t ShortestWindowNs() const override { return shortest_window_ns; }
 
   const std::vector<Arm>& switches() const { return switches_; }
@@ -70,6 +72,7 @@ class FakeSpecimen : public Specimen {
   bool works = true;
   double slowness = 1;
   uint64_t shortest_window_ns = 0;
+  std::optional<LatencyBucket> bucket;
   std::vector<GroupTargets> targets;
   // What cannot be measured of a window of this arm.
   std::function<void(const Arm& arm, Window& window)> on_work;

@@ -132,5 +132,21 @@ TEST(MetricFeedTest, TellsHowOftenItIsFed) {
   EXPECT_EQ(feed.interval_ns(), 100);
 }
 
+// A window is ten of these: it must not be longer for one read that was slow on a busy machine.
+TEST(MetricFeedTest, ASlowReadDoesNotChangeHowOftenItIsFed) {
+  MetricFeed feed;
+  feed.Add({{.at_ns = 1'000}, {.at_ns = 2'000}, {.at_ns = 2'100}, {.at_ns = 2'200}});
+  EXPECT_EQ(feed.interval_ns(), 100);
+  feed.Add({{.at_ns = 9'000}, {.at_ns = 9'100}});
+  EXPECT_EQ(feed.interval_ns(), 100);
+}
+
+TEST(MetricFeedTest, HowOftenItIsFedIsOfTheLastSamples) {
+  MetricFeed feed;
+  for (uint64_t i = 0; i < 50; ++i) feed.Add({{.at_ns = i * 100}});
+  for (uint64_t i = 1; i < 20; ++i) feed.Add({{.at_ns = 100'000 * i}});
+  EXPECT_EQ(feed.interval_ns(), 100'000);
+}
+
 }  // namespace
 }  // namespace sbump

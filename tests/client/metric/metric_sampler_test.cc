@@ -91,7 +91,6 @@ TEST(MetricSamplerTest, ReadsAtEachInterval) {
 
 TEST(MetricSamplerTest, SlowReadsLengthenTheInterval) {
   Reports reports;
-  // The median of 1, of 2 and 1 the greater, of three 2, ...
   MetricSampler sampler(std::make_unique<FakeSource>(std::vector<uint64_t>{2 * kMs}), 5 * kMs,
                         reports.OnRead());
   ASSERT_TRUE(reports.WaitFor(3));
@@ -106,6 +105,15 @@ TEST(MetricSamplerTest, ASingleSlowReadDoesNot) {
       std::make_unique<FakeSource>(std::vector<uint64_t>{10, 10, 10, 900 * kSecondNs, 10}), 1 * kMs,
       reports.OnRead());
   ASSERT_TRUE(reports.WaitFor(6));
+  sampler.Stop();
+  EXPECT_EQ(sampler.interval_ns(), 1 * kMs);
+}
+
+TEST(MetricSamplerTest, ASlowFirstReadLengthensOneInterval) {
+  Reports reports;
+  MetricSampler sampler(std::make_unique<FakeSource>(std::vector<uint64_t>{20 * kMs, 10}), 1 * kMs,
+                        reports.OnRead());
+  ASSERT_TRUE(reports.WaitFor(2));
   sampler.Stop();
   EXPECT_EQ(sampler.interval_ns(), 1 * kMs);
 }
