@@ -282,7 +282,8 @@ constexpr NamedText kEnvironment[] = {
     {"NO_COLOR, CLICOLOR, CLICOLOR_FORCE",
      "colours off (NO_COLOR set, or CLICOLOR=0), or on without a terminal (CLICOLOR_FORCE=1)"},
     {"SPEED_BUMP_TARGETS",
-     "path of a targets file, unless --targets or --target is given (attach; the four below too)"},
+     "path of a targets file, unless --targets or --target is given (attach, as the four below; "
+     "sweep, unless there is a group)"},
     {"SPEED_BUMP_DELAY_NS", "a bare number of nanoseconds, as --delay"},
     {"SPEED_BUMP_FREQUENCY", "delay every Nth call, as --every"},
     {"SPEED_BUMP_START_MS", "a bare number of milliseconds, as --start"},

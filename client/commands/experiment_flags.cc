@@ -56,22 +56,28 @@ absl::Status CheckNoneIsZero(const ExperimentFlags& flags) {
 
 }  // namespace
 
-absl::Status AddNamedGroup(const std::string& text, bool of_model, const SelectionFlags& beside,
-                           v1::Experiment* experiment) {
+absl::Status AddNamedGroup(const GroupFlag& flag, const std::string& text,
+                           const SelectionFlags& beside, v1::Experiment* experiment) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(
-        StrCat("--group \"", text, "\": write NAME=PATTERN, as in parse=*/parser.py:*"));
+        StrCat(flag.name, " \"", text, "\": write NAME=PATTERN, as in ", flag.example));
   }
   const std::string name = text.substr(0, equals);
   if (name.size() > kLongestGroupName) {
     return absl::InvalidArgumentError(
-        StrCat("--group: a NAME of more than ", kLongestGroupName, " bytes"));
+        StrCat(flag.name, ": a NAME of more than ", kLongestGroupName, " bytes"));
   }
   SelectionFlags one{.excludes = beside.excludes, .paths_only = beside.paths_only};
-  (of_model ? one.modules : one.targets) = {text.substr(equals + 1)};
+  if (flag.patterns == &SelectionFlags::modules) {
+    one.module_excludes = beside.module_excludes;
+    one.module_root = beside.module_root;
+    one.module_prefix = beside.module_prefix;
+    one.callables = beside.callables;
+  }
+  one.*flag.patterns = {text.substr(equals + 1)};
   absl::StatusOr<v1::TargetSelection> selection = BuildSelection(one);
-  if (!selection.ok()) return Annotate(selection.status(), StrCat("--group ", name));
+  if (!selection.ok()) return Annotate(selection.status(), StrCat(flag.name, " ", name));
   GroupNamed(name, experiment).mutable_selection()->MergeFrom(*selection);
   return absl::OkStatus();
 }

@@ -32,11 +32,27 @@ struct ExperimentFlags {
 // `default_budget`: what is said to be the default of --budget.
 void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string& default_budget);
 
-// Of `--group NAME=PATTERN`: adds a group, or a pattern to that of this name, with what `beside`
-// has that is no target (--exclude, --paths-only). `of_model`: the pattern is one of modules.
-// kInvalidArgument, naming the flag.
-absl::Status AddNamedGroup(const std::string& text, bool of_model, const SelectionFlags& beside,
-                           v1::Experiment* experiment);
+// What a flag of NAME=PATTERN is about.
+struct GroupFlag {
+  std::string_view name;
+  std::string_view example;
+  std::vector<std::string> SelectionFlags::*patterns;
+};
+inline constexpr GroupFlag kCodeGroup = {"--group", "parse=*/parser.py:*",
+                                         &SelectionFlags::targets};
+inline constexpr GroupFlag kNativeGroup = {"--native-group", "hash=libcrypto.so.3:SHA256_Update",
+                                           &SelectionFlags::natives};
+inline constexpr GroupFlag kModuleGroup = {"--module-group", "early=top.layers.[0-3].*",
+                                           &SelectionFlags::modules};
+// --group of `rank --by module`.
+inline constexpr GroupFlag kGroupOfModules = {"--group", "early=top.layers.[0-3].*",
+                                              &SelectionFlags::modules};
+
+// Adds a group, or a pattern to that of this name, with what `beside` has that is no target
+// (--exclude, --paths-only; for modules also --module-root and the like). kInvalidArgument, naming
+// the flag.
+absl::Status AddNamedGroup(const GroupFlag& flag, const std::string& text,
+                           const SelectionFlags& beside, v1::Experiment* experiment);
 
 // Adds the groups of --positive-control and --negative-control, named by their patterns.
 // kInvalidArgument, naming the flag.

@@ -232,6 +232,16 @@ ExitCode ExperimentSession::CheckWritten() {
   return ExitCode::kOk;
 }
 
+ExitCode ExitOf(const v1::ExperimentResult& result) {
+  return result.invalid().empty() && HasVerdict(result.results()) ? ExitCode::kOk
+                                                                  : ExitCode::kInvalid;
+}
+
+ExitCode ExitOf(const v1::Ranking& ranking) {
+  return ranking.invalid().empty() && HasVerdict(ranking.results()) ? ExitCode::kOk
+                                                                    : ExitCode::kInvalid;
+}
+
 void Tell(const CommandContext& context, bool json, const v1::ExperimentResult& result,
           OutputFile* file) {
   if (json)

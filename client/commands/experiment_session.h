@@ -60,6 +60,10 @@ class ExperimentSession {
   std::optional<Stopper> stopper_;
 };
 
+// kInvalid where it proves nothing.
+ExitCode ExitOf(const v1::ExperimentResult& result);
+ExitCode ExitOf(const v1::Ranking& ranking);
+
 // To standard output: for people, or a line of JSON; what is told last is what a script reads.
 void Tell(const CommandContext& context, bool json, const v1::ExperimentResult& result,
           OutputFile* file);

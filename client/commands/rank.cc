@@ -47,7 +47,8 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   v1::Experiment named;
   for (const std::string& text : flags.groups) {
-    const absl::Status status = AddNamedGroup(text, flags.by_module(), SelectionFlags(), &named);
+    const absl::Status status = AddNamedGroup(flags.by_module() ? kGroupOfModules : kCodeGroup,
+                                              text, SelectionFlags(), &named);
     if (!status.ok()) return Fail(ExitCode::kBadTargets, ToStd(status.message()));
   }
   for (const v1::TargetGroup& control : base.groups()) {

@@ -27,8 +27,10 @@ namespace {
 constexpr size_t kMostGroups = 32;
 // As many as a file holds.
 constexpr size_t kMostExperiments = kMostRunStages - 1;
-// Of each group. A slope takes no more, and each is a window in every block.
-constexpr uint32_t kDoses = 2;
+// A slope takes two doses, and each is a window in every block, for every group. Where groups are
+// few there is time to see whether it is straight, or begins late.
+constexpr int kFewGroups = 8;
+constexpr uint32_t kDosesOfMany = 2, kDosesOfFew = 3;
 
 GroupLevel DeepestOf(const RankFlags& flags) {
   if (flags.by_module()) return GroupLevel::kModelModule;
@@ -160,12 +162,13 @@ class Ranker {
   bool IsWell() const { return failure_.code == ExitCode::kOk && !session_.stopper().is_stopped(); }
 
   bool MayTest(const DrillDown& drill) const {
-    return !drill.is_done() && IsWell() && made_.size() < kMostExperiments &&
+    return !drill.is_done() && IsWell() && begun_ < kMostExperiments &&
            budget_.HoldsTest(MonotonicNs());
   }
 
   void Test(DrillDown& drill) {
     v1::Experiment experiment = NextExperiment(drill);
+    ++begun_;
     ExperimentEnd end = session_.Run(experiment);
     budget_.Extend(end.asked_ns);
     refusal_ = end.outcome.code == ExitCode::kOk ? "" : end.outcome.message;
@@ -204,11 +207,11 @@ class Ranker {
     experiment.clear_groups();
     experiment.set_asks_first(base_.asks_first() && made_.empty());
     experiment.set_budget_ns(budget_.OfStageNs(MonotonicNs(), drill.StagesToCome()));
-    experiment.set_doses(kDoses);
     if (base_.seed() != 0) experiment.set_seed(base_.seed() + made_.size());
     for (const DrillDown::Candidate& candidate : drill.Next())
       *experiment.add_groups() =
           GroupOf(candidate.group, candidate.part_of, flags_.by_module(), frame_);
+    experiment.set_doses(experiment.groups_size() > kFewGroups ? kDosesOfMany : kDosesOfFew);
     experiment.mutable_groups()->MergeFrom(base_.groups());
     Say(StrCat("testing ", WhatIsTested(experiment)));
     return experiment;
@@ -270,7 +273,7 @@ class Ranker {
     sbump::Tell(context_, flags_.experiment.json, ranking, &session_.standard_output());
     if (failure_.code != ExitCode::kOk) return Fail(failure_.code, failure_.message);
     if (const ExitCode code = session_.CheckWritten(); code != ExitCode::kOk) return code;
-    return ranking.invalid().empty() ? ExitCode::kOk : ExitCode::kInvalid;
+    return ExitOf(ranking);
   }
 
   ExitCode TellNothing() const {
@@ -290,6 +293,7 @@ class Ranker {
   v1::TargetSelection frame_;
   std::vector<CalledItem> items_;
   std::vector<std::pair<v1::Experiment, v1::ExperimentResult>> made_;
+  size_t begun_ = 0;                // also those that were refused: they are in the file, too
   std::vector<std::string> notes_;  // why something was not tested
   std::string refusal_;             // of the last experiment
   Outcome failure_;

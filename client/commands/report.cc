@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "client/commands/command.h"
+#include "client/commands/experiment_session.h"
 #include "client/experiment/coz_export.h"
 #include "client/experiment/experiment_view.h"
 #include "client/experiment/html_report.h"
@@ -119,8 +120,9 @@ ExitCode RunReport(const CommandContext& context, const ReportFlags& flags) {
   for (const std::string& note : report->notes) Say(StrCat("warning: ", note));
   if (const absl::Status status = WriteFiles(flags, *report); !status.ok())
     return Fail(ExitCode::kError, ToStd(status.message()));
-  return Print(flags.json ? Json(*report) : Table(context, *report),
-               InvalidOf(*report).empty() ? ExitCode::kOk : ExitCode::kInvalid);
+  return Print(
+      flags.json ? Json(*report) : Table(context, *report),
+      report->is_ranking ? ExitOf(report->ranking) : ExitOf(report->stages[0].made.result));
 }
 
 }  // namespace

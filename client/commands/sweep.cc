@@ -2,6 +2,7 @@
 #include "client/commands/experiment_flags.h"
 #include "client/commands/experiment_session.h"
 #include "client/commands/process_flags.h"
+#include "client/env_defaults.h"
 #include "client/experiment/ranking.h"
 #include "client/limits.h"
 #include "client/printable.h"
@@ -14,7 +15,7 @@ namespace {
 struct SweepFlags {
   ProcessFlags processes;
   SelectionFlags selection;
-  std::vector<std::string> groups;  // NAME=PATTERN
+  std::vector<std::string> groups, native_groups, module_groups;  // NAME=PATTERN
   ExperimentFlags experiment;
   bool factorial = false;
   std::string factorial_groups;  // "A,B"; empty: there are two
@@ -60,29 +61,42 @@ absl::Status TakeFactorial(const SweepFlags& flags, v1::Experiment& experiment) 
 }
 
 // Beside --group alone they would be about nothing.
-absl::Status CheckModuleFlags(const SelectionFlags& selection) {
+absl::Status CheckModuleFlags(const SweepFlags& flags) {
+  const SelectionFlags& selection = flags.selection;
   const bool is_of_modules = !selection.module_excludes.empty() || !selection.module_root.empty() ||
                              selection.module_prefix || selection.callables.any();
-  if (!is_of_modules || !selection.modules.empty()) return absl::OkStatus();
+  if (!is_of_modules || !flags.selection.modules.empty() || !flags.module_groups.empty())
+    return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "--module-exclude, --root, --prefix and --callable are about --module, and there is none");
+      "--module-exclude, --module-root, --module-prefix and --callable are about --module and "
+      "--module-group, and there is none");
+}
+
+bool HasGroups(const SweepFlags& flags) {
+  return !flags.groups.empty() || !flags.native_groups.empty() || !flags.module_groups.empty();
 }
 
 absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
-  if (!flags.selection.HasTargets() && flags.groups.empty()) {
+  if (!flags.selection.HasTargets() && !HasGroups(flags)) {
     return absl::InvalidArgumentError(
         "nothing to slow: name a targets file with --targets, patterns with --target, --native or "
-        "--module, or several groups with --group NAME=PATTERN");
+        "--module, or several groups with --group, --native-group or --module-group NAME=PATTERN");
   }
-  SB_RETURN_IF_ERROR(CheckModuleFlags(flags.selection));
+  SB_RETURN_IF_ERROR(CheckModuleFlags(flags));
   if (flags.selection.HasTargets()) {
     SB_ASSIGN_OR_RETURN(v1::TargetSelection selection, BuildSelection(flags.selection));
     v1::TargetGroup& group = *experiment.add_groups();
     group.set_name(std::string(kAllTargets));
     *group.mutable_selection() = std::move(selection);
   }
-  for (const std::string& text : flags.groups)
-    SB_RETURN_IF_ERROR(AddNamedGroup(text, false, flags.selection, &experiment));
+  const auto add = [&](const GroupFlag& flag, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts)
+      SB_RETURN_IF_ERROR(AddNamedGroup(flag, text, flags.selection, &experiment));
+    return absl::OkStatus();
+  };
+  SB_RETURN_IF_ERROR(add(kCodeGroup, flags.groups));
+  SB_RETURN_IF_ERROR(add(kNativeGroup, flags.native_groups));
+  SB_RETURN_IF_ERROR(add(kModuleGroup, flags.module_groups));
   SB_RETURN_IF_ERROR(TakeFactorial(flags, experiment));
   return AddControls(flags.experiment, &experiment);
 }
@@ -131,8 +145,9 @@ ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
     Say(StrCat("warning: there was no time for the confirmation: ", end.outcome.message));
     return ExitCode::kOk;
   }
+  if (session.stopper().is_stopped()) return ExitCode::kOk;  // the first answer is whole
   if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
-  return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
+  return end.result ? ExitOf(*end.result) : ExitCode::kOk;
 }
 
 ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
@@ -145,10 +160,15 @@ ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
     confirmed = Confirm(context, flags, experiment, *end.result, session);
   if (const ExitCode code = session.CheckWritten(); code != ExitCode::kOk) return code;
   if (confirmed != ExitCode::kOk) return confirmed;
-  return end.result && !end.result->invalid().empty() ? ExitCode::kInvalid : ExitCode::kOk;
+  return end.result ? ExitOf(*end.result) : ExitCode::kOk;
 }
 
 ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
+  if (!flags.selection.HasTargets() && !HasGroups(flags)) {
+    const absl::StatusOr<EnvDefaults> defaults = ReadEnvDefaults(context.environment);
+    if (!defaults.ok()) return Fail(defaults.status(), Subject::kProcess);
+    flags.selection.targets_file = defaults->targets_file.value_or("");
+  }
   flags.selection.longest_delay_ns = flags.processes.Sleeps() ? kLongestSleepNs : kLongestSpinNs;
   v1::Experiment experiment;
   if (const absl::Status status = CheckProcessFlags(flags.processes); !status.ok())
@@ -177,6 +197,10 @@ void AddSweep(CLI::App* root, CommandContext* context) {
   AddRepeated(app, "--group", &flags->groups,
               "further targets with a name and an answer of their own; repeatable, and of one name "
               "with several patterns")
+      ->type_name("NAME=PATTERN");
+  AddRepeated(app, "--native-group", &flags->native_groups, "the same of native functions")
+      ->type_name("NAME=PATH:SYMBOL");
+  AddRepeated(app, "--module-group", &flags->module_groups, "the same of a model's modules")
       ->type_name("NAME=PATTERN");
   AddModeFlags(app, &flags->processes);
   AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,

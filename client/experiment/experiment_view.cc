@@ -68,7 +68,7 @@ void AddResult(const v1::GroupResult& result, TextTable& table) {
                 VerdictCell(result.verdict()),
                 {Fixed(result.criticality(), 2)},
                 {IntervalText(result)},
-                {Fixed(result.p_adjusted(), 4)},
+                {Fixed(is_control ? result.p() : result.p_adjusted(), 4)},
                 {Fixed(result.hits_per_unit(), 2)},
                 {HumanNsOf(result.injected_ns_per_unit())},
                 {StrCat(Fixed(result.most_gain_per_ns(), 2), "x")}});
@@ -126,6 +126,12 @@ std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
     text += StrCat(text.empty() ? "" : ", ", HumanNs(delay_ns));
   if (!text.empty() && every > 1) text += StrCat(", at one call of ", HumanCount(every));
   return text;
+}
+
+bool HasVerdict(const google::protobuf::RepeatedPtrField<v1::GroupResult>& results) {
+  return std::ranges::any_of(results, [](const v1::GroupResult& result) {
+    return RoleOf(result.role()) == GroupRole::kTested && result.verdict() != v1::INVALID;
+  });
 }
 
 std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high) {

@@ -15,6 +15,8 @@ namespace sbump {
 // "MATTERS", "does not matter", "undecided", "INVALID".
 std::string VerdictText(v1::Verdict verdict);
 Cell VerdictCell(v1::Verdict verdict);
+// Of a group that was tested, another one than INVALID.
+bool HasVerdict(const google::protobuf::RepeatedPtrField<v1::GroupResult>& results);
 
 // "the probes themselves cost 1.2% of a unit's time (0.8% to 1.6%)".
 std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high);

@@ -1,6 +1,7 @@
 #include "client/rank/called_items.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -66,14 +67,17 @@ CalledItem CodeItem(const v1::TargetStats& row) {
   return item;
 }
 
-CalledItem ModuleItem(const v1::TargetStats& row) {
+CalledItem ModuleItem(const v1::TargetStats& row, const std::set<std::string>& with_parts) {
   const std::string& path = row.qualname();
   CalledItem item;
   std::vector<std::string> paths = Prefixes(path);
   paths.push_back(path);
-  for (const std::string& step : paths)
-    item.steps.push_back(
-        {step, GroupLevel::kModelModule, {LiteralGlob(step), StrCat(LiteralGlob(step), ".*")}});
+  for (const std::string& step : paths) {
+    std::vector<std::string> patterns = {LiteralGlob(step)};
+    // Of others it would match nothing, which the daemon warns of.
+    if (with_parts.contains(step)) patterns.push_back(StrCat(LiteralGlob(step), ".*"));
+    item.steps.push_back({step, GroupLevel::kModelModule, std::move(patterns)});
+  }
   return item;
 }
 
@@ -81,7 +85,7 @@ CalledItem ModuleItem(const v1::TargetStats& row) {
 using Calls = std::map<std::pair<std::string, std::string>, CalledItem>;
 
 void Count(const v1::TargetStats& row, const std::pair<std::string, std::string>& name,
-           CalledItem (*make)(const v1::TargetStats& row), Calls& calls) {
+           const std::function<CalledItem(const v1::TargetStats& row)>& make, Calls& calls) {
   const auto [item, is_new] = calls.try_emplace(name);
   if (is_new) {
     item->second = make(row);
@@ -130,10 +134,16 @@ std::vector<CalledItem> CodeItems(const google::protobuf::RepeatedPtrField<v1::T
 
 std::vector<CalledItem> ModuleItems(const google::protobuf::RepeatedPtrField<v1::TargetStats>& rows,
                                     Width width) {
+  std::set<std::string> with_parts;
+  for (const v1::TargetStats& row : rows) {
+    if (row.module_type().empty()) continue;
+    for (std::string& path : Prefixes(row.qualname())) with_parts.insert(std::move(path));
+  }
+  const auto make = [&](const v1::TargetStats& row) { return ModuleItem(row, with_parts); };
   Calls calls;
   for (const v1::TargetStats& row : rows) {
     if (row.calls() == 0 || row.module_type().empty()) continue;
-    Count(row, {row.qualname(), ""}, ModuleItem, calls);
+    Count(row, {row.qualname(), ""}, make, calls);
   }
   return Listed(std::move(calls), width);
 }

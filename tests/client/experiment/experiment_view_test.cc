@@ -40,11 +40,14 @@ TEST(ResultLinesTest, ControlsAreToldAsSuch) {
   v1::GroupResult& control = *result.add_results();
   control.set_name("*:gate");
   control.set_role(v1::POSITIVE_CONTROL);
+  control.set_p(0.0001);
+  control.set_p_adjusted(1);  // of tested ones alone
   std::string all;
   for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
     all += line + "\n";
   EXPECT_NE(all.find("\nmine"), std::string::npos) << all;
   EXPECT_NE(all.find("\ncontrol: *:gate"), std::string::npos) << all;
+  EXPECT_NE(all.find(" 0.0001 "), std::string::npos) << all;
 }
 
 }  // namespace

@@ -295,5 +295,16 @@ TEST(HtmlReport, AnInvalidRunSaysSoFirst) {
   EXPECT_THAT(page, HasSubstr("arm 99"));
 }
 
+TEST(HtmlReport, SaysWhereNotEachCallIsDelayed) {
+  RunFile file = RealRun();
+  for (v1::Arm& arm : *file.stages[0].plan->mutable_arms()) {
+    arm.clear_every();
+    for (int i = 0; i < arm.delay_ns_size(); ++i) arm.add_every(50);
+  }
+  const std::string page = HtmlReport(*MakeReport(std::move(file)));
+  EXPECT_THAT(page, HasSubstr(" at one of 50 calls of critical"));
+  EXPECT_THAT(page, Not(HasSubstr(" at each call of ")));
+}
+
 }  // namespace
 }  // namespace sbump

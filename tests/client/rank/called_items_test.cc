@@ -148,5 +148,16 @@ TEST_F(CalledItemsTest, ModulesOfAModelAreWithinOneAnotherByPath) {
               ElementsAre("top.layers.0"));
 }
 
+// The daemon would warn of a pattern that nothing matches.
+TEST_F(CalledItemsTest, AModuleWithoutPartsIsAskedForNone) {
+  Add("", "", "top.head", 5).set_module_type("Linear");
+  Add("", "", "top.block", 5).set_module_type("Block");
+  Add("", "", "top.block.norm", 0).set_module_type("LayerNorm");
+  const std::vector<CalledItem> items = ModuleItems(update_.targets(), Width::kAll);
+  ASSERT_THAT(items, SizeIs(2));
+  EXPECT_THAT(items[0].steps.back().patterns, ElementsAre("top.block", "top.block.*"));
+  EXPECT_THAT(items[1].steps.back().patterns, ElementsAre("top.head"));
+}
+
 }  // namespace
 }  // namespace sbump
