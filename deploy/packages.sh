@@ -32,6 +32,8 @@ TESTS=(
   libamdhip64-5
   # a real model to look into, and threads of Python's that take turns on a stack
   python3-torch python3-greenlet
+  # a service's counters, as Prometheus's own library serves them
+  python3-prometheus-client
   # draws the graph of a model; runs Chrome's reader of traces; opens the report of a run; opens a run as Coz's profile
   graphviz nodejs chromium-headless-shell coz-profiler
   # the interpreters of other Debian suites

@@ -47,11 +47,12 @@ class DoseTest(Case):
     @each_interpreter
     def test_full_speed_after_the_end(self, python):
         target = self.start_target(python, "steady.py")
-        before = min(target.ask("timed", 20_000) for _ in range(5))
+        # So often that a machine which is at something else for 10 ms is not all that is seen.
+        before = min(target.ask("timed", 20_000) for _ in range(100))
         session = self.attach(target, "--target", "*steady.py:step", "--delay", "10us")
         self.assertGreater(target.ask("timed", 1000), 10 * MS)
         self.assert_clean_proof(session.finish())
-        after = min(target.ask("timed", 20_000) for _ in range(5))
+        after = min(target.ask("timed", 20_000) for _ in range(100))
         # A probe alone would make it 8 times slower.
         self.assertLess(after, 2 * before)
         self.assert_nothing_left(target)

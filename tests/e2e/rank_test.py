@@ -7,6 +7,7 @@ import signal
 from harness import interpreters, metrics
 from harness.case import Case, main
 from harness.models import ModelCase
+from harness.quiet import judges_times
 from harness.session import Session
 
 BAD_ARGUMENTS, NO_MATCH, INVALID = 2, 7, 16
@@ -19,6 +20,7 @@ def named(ranking, verdict):
     return {result["name"] for result in ranking["results"] if result["verdict"] == verdict}
 
 
+@judges_times
 class RankTest(Case):
     def start_service(self):
         target = self.start_target(interpreters.any_supported(), "thirty.py")
@@ -150,6 +152,7 @@ class RankTest(Case):
             self.assertIn(why, answer.err)
 
 
+@judges_times
 class ModelRankTest(ModelCase):
     def test_layers_of_a_model(self):
         target = self.model(interpreters.any_supported())
@@ -161,6 +164,7 @@ class ModelRankTest(ModelCase):
         names = {result["name"] for result in ranking["results"]}
         self.assertTrue(all(name.startswith("top") for name in names), answer)
         self.assertTrue(any(name.startswith("top.layers.") for name in named(ranking, "MATTERS")), answer)
+        self.assertNotIn("nothing that is loaded matches", answer.out + answer.err)
         self.assert_nothing_left(target)
 
 

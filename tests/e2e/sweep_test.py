@@ -1,44 +1,24 @@
-"""sbumpctl sweep: experiments on services whose truth is known."""
+"""sbumpctl sweep: what it says of services whose truth is known, and how it ends."""
 import json
 import pathlib
 import signal
 import time
 
-from harness import interpreters, metrics
-from harness.case import Case, each_interpreter, main
+from harness import interpreters
+from harness.case import each_interpreter, main
+from harness.quiet import judges_times
 from harness.session import Session
+from harness.sweeps import STEP, SweepCase
 
-STEP = "calls:*/service.py:step"
 METRIC = ("--metric", STEP)
+FIRST_BUDGET_S, MOST_BUDGET_S = 60, 150
 
 
-class SweepTest(Case):
-    def start_service(self, python=None, log=None):
-        python = python or interpreters.any_supported()
-        target = self.start_target(python, "service.py")
-        target.ask("start", log and str(log))
-        return target
-
-    def sweep(self, target, *arguments, metric=STEP, seconds=120):
-        return self.daemon.ctl("sweep", "--pid", target.pid, "--metric", metric, "--yes", "--format", "json", *arguments,
-                               seconds=seconds)
-
-    def results_of(self, answer):
-        self.assertEqual(answer.code, 0, answer)
-        last = json.loads(answer.out.splitlines()[-1])
-        return {result["name"]: result for result in last["results"]}
-
-    def assert_unharmed(self, target):
-        before = target.ask("units")
-        target.ask("idle", 1)
-        self.assertGreaterEqual(target.ask("units"), before)
-        self.assert_nothing_left(target)
-        target.ask("finish")
-        self.assert_ends_well(target)
-
+@judges_times
+class SweepTest(SweepCase):
     @each_interpreter
     def test_what_matters_and_what_does_not(self, python):
-        target = self.start_service(python)
+        target = self.start_service(python, times_slower=5)
         answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
                             "--budget", "15s", "--top-share", "40", "--margin", "0.3", "--no-controls")
         results = self.results_of(answer)
@@ -52,18 +32,27 @@ class SweepTest(Case):
         self.assert_unharmed(target)
 
     def test_the_margin_that_there_is_by_default(self):
-        target = self.start_service()
-        results = self.results_of(self.sweep(target, "--group", "critical=*/service.py:critical", "--group",
-                                             "hidden=*/service.py:hidden", "--top-share", "40", "--budget", "60s"))
-        self.assertEqual(results["critical"]["verdict"], "MATTERS", results)
-        self.assertEqual(results["hidden"]["verdict"], "DOES_NOT_MATTER", results)
+        """Where the machine is too restless for the first budget, the blocks that it asks for then decide."""
+        target = self.start_service(times_slower=10)
+        budget_s = FIRST_BUDGET_S
+        for is_last in (False, True):
+            signal.alarm(budget_s + 120)
+            results = self.results_of(self.sweep(target, "--group", "critical=*/service.py:critical", "--group",
+                                                 "hidden=*/service.py:hidden", "--top-share", "40", "--budget", "%ds" % budget_s,
+                                                 seconds=budget_s + 60))
+            hidden = results["hidden"]
+            self.assertEqual(results["critical"]["verdict"], "MATTERS", results)
+            if is_last or hidden["verdict"] != "UNDECIDED":
+                break
+            self.assertGreater(hidden["more_blocks"], 0, hidden)
+            budget_s = min(int(FIRST_BUDGET_S * (1 + 1.5 * hidden["more_blocks"] / hidden["blocks"])), MOST_BUDGET_S)
+        self.assertEqual(hidden["verdict"], "DOES_NOT_MATTER", results)
         self.assert_unharmed(target)
 
     def test_three_percent_are_found_in_three_minutes(self):
         """Of a service whose pace varies by some 2 % from window to window. (Asked for is half of that effect, which is missed now and
         then; all of it hardly ever.)"""
-        target = self.start_target(interpreters.any_supported(), "service.py")
-        target.ask("start", None, 0.5)
+        target = self.start_service(noise=0.5)
         begin = time.monotonic()
         answer = self.sweep(target, "--target", "*/service.py:critical", "--top-share", "3", "--mde", "1.5", "--budget", "3m",
                             "--no-controls", seconds=240)
@@ -135,10 +124,6 @@ class SweepTest(Case):
         session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 30)
         return session
 
-    def assert_no_session(self):
-        self.eventually(lambda: not json.loads(self.daemon.ctl("list", "--format", "json").out).get("sessions"), 10,
-                        "the end of the session")
-
     def test_interrupted_it_says_what_it_knows(self):
         target = self.start_service()
         session = self.begin_sweep(target)
@@ -179,42 +164,6 @@ class SweepTest(Case):
         self.eventually(lambda: not again.journals(), 10, "the end of the journal")
         self.assert_unharmed(target)
 
-    def assert_tells_them_apart(self, target, metric, *more):
-        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                            "--budget", "75s", "--top-share", "40", "--margin", "0.3", *more, metric=metric, seconds=150)
-        results = self.results_of(answer)
-        self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
-        self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
-        self.assertNotEqual(results["hidden"]["verdict"], "MATTERS", answer)
-        self.assertAlmostEqual(results["critical"]["hits_per_unit"], 1, delta=0.05)
-        self.assert_unharmed(target)
-
-    def test_a_metric_from_a_log(self):
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        self.assert_tells_them_apart(self.start_service(log=log), "log:%s#^unit$" % log)
-
-    def test_a_native_metric(self):
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "15s", "--top-share",
-                            "40", "--margin", "0.3", metric="native:*/libc.so.6:write")
-        result = self.results_of(answer)["targets"]
-        self.assertEqual(result["verdict"], "MATTERS", answer)
-        self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
-
-    def test_metrics_from_json_and_a_command(self):
-        for form in ("http:%s#units", "cmd:wc -l < %s"):
-            log = pathlib.Path(self.scratch) / form[:3]
-            log.touch()
-            with metrics.served(lambda: json.dumps({"units": log.stat().st_size // 5})) as url:
-                metric = form % (url if "http" in form else log)
-                answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "40s",
-                                    "--top-share", "40", "--margin", "0.3", metric=metric)
-            result = self.results_of(answer)["targets"]
-            self.assertEqual(result["verdict"], "MATTERS", answer)
-            self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
-
     def test_a_client_that_stands_still_distorts_nothing(self):
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "run.sbump"
@@ -231,93 +180,12 @@ class SweepTest(Case):
         self.assertLess(max(took), int(plan["window_ns"]) + 1_000_000_000, took)
         self.assert_unharmed(target)
 
-    def test_a_metric_from_prometheus(self):
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
-            self.assert_tells_them_apart(self.start_service(log=log), "prom:%s#units_total" % url,
-                                         "--positive-control", "*/service.py:step")
-
-    def test_a_positive_control_that_is_not_felt(self):
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        target = self.start_service(log=log)
-        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--positive-control", "*/service.py:hidden",
-                                "--budget", "40s", "--top-share", "40", metric="prom:%s#units_total" % url)
-        self.assertEqual(answer.code, 16, answer)
-        self.assertIn("the positive control failed: delays in */service.py:hidden", json.loads(answer.out.splitlines()[-1])["invalid"])
-        self.assert_unharmed(target)
-
-    def test_workers_side_by_side_share_a_delay(self):
-        """What each unit waits for comes to a twentieth then, which is within the margin. Without a positive control nothing says so."""
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        target = self.start_target(interpreters.any_supported(), "service.py")
-        target.ask("start_many", 20, str(log))
-        verdicts = []
-        for control in ((), ("--positive-control", "*/service.py:step")):
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin", "0.1",
-                                *control, metric="log:%s#^unit$" % log)
-            result = self.results_of(answer)["targets"]
-            self.assertTrue(0 < result["criticality"] < 0.1, answer)
-            verdicts.append(result["verdict"])
-            warnings = json.loads(answer.out.splitlines()[-1])["warnings"]
-            self.assertTrue(any("side by side" in warning for warning in warnings), warnings)
-        self.assertEqual(verdicts, ["UNDECIDED", "MATTERS"])
-        self.assert_unharmed(target)
-
-    def test_latency_of_what_comes_when_it_comes(self):
-        """How many requests there are nothing in it can change; how long they take only what is before the reply."""
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        target = self.start_target(interpreters.any_supported(), "open_loop.py")
-        target.ask("start", str(log))
-        histogram = metrics.Histogram(log, [1e-6 * bound for bound in range(50, 5000, 50)], scale=1e-6)
-        groups = ("--group", "before=*/open_loop.py:answer", "--group", "after=*/open_loop.py:tidy")
-        soon = ("--top-share", "40", "--margin", "0.3", "--no-controls")
-        with metrics.served(lambda: histogram.text("took_seconds")) as url:
-            latency = self.results_of(self.sweep(target, *groups, *soon, "--budget", "50s",
-                                                 metric="prom:%s#p50(took_seconds)" % url, seconds=150))
-        throughput = self.results_of(self.sweep(target, *groups, *soon, "--budget", "15s", metric="calls:*/open_loop.py:step"))
-        self.assertEqual(latency["before"]["verdict"], "MATTERS", latency)
-        self.assertNotEqual(latency["after"]["verdict"], "MATTERS", latency)
-        self.assertTrue(0.7 < latency["before"]["criticality"] < 1.3, latency)
-        self.assertAlmostEqual(latency["before"]["hits_per_unit"], 1, delta=0.05)
-        self.assertTrue(all(result["verdict"] != "MATTERS" for result in throughput.values()), throughput)
-        self.assert_nothing_left(target)
-        target.ask("finish")
-        self.assert_ends_well(target)
-
-    def test_a_worker_that_comes_and_goes(self):
-        """While the client samples the metric."""
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        target = self.start_service(log=log)
-        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
-            target.ask("beget", 8, 4)
-            answer = self.sweep(target, "--children", "--target", "*/service.py:critical", "--budget", "40s", "--top-share", "40",
-                                "--margin", "0.3", metric="prom:%s#units_total" % url)
-        result = self.results_of(answer)["targets"]
-        self.assertEqual(result["verdict"], "MATTERS", answer)
-        windows = [line["window"] for line in map(json.loads, answer.out.splitlines()) if "window" in line]
-        self.assertTrue(all(int(window["begin_ns"]) < int(window["end_ns"]) for window in windows), answer)
-        self.assert_unharmed(target)
-
     def test_the_service_comes_first(self):
         target = self.start_service()
         answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "30s", "--top-share", "100",
                             "--lowest-throughput", "90")
         self.assertEqual(answer.code, 15, answer)
         self.assertIn("guardrail: throughput fell to", answer.err)
-        self.assert_unharmed(target)
-
-    def test_a_metric_that_nobody_serves(self):
-        target = self.start_service()
-        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
-                                 "prom:http://127.0.0.1:%d/metrics#units_total" % metrics.free_port(), seconds=60)
-        self.assertEqual(answer.code, 13, answer)
-        self.assertIn("could not be read 10 times in a row", answer.err)
         self.assert_unharmed(target)
 
     def test_a_negative_control_that_matters(self):

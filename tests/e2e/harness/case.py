@@ -210,7 +210,7 @@ class Case(unittest.TestCase):
         self.assertEqual(traces.trouble_of_threads(pid), [])
         # One that a killed daemon left is no lock any more.
         self.assertEqual(traces.held_locks(pid) if after_kill else traces.locks(pid), [])
-        self.assertEqual([name for name in daemon.journals() if name.startswith("%d-" % pid)], [])
+        self.assertEqual([name for name in daemon.journals() if name.startswith("%d-" % pid)], [], daemon.log[-2000:])
         if daemon.runs():
             self.assertEqual(daemon.kernel_objects(), [])
         if isinstance(target, Target):

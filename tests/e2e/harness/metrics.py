@@ -3,8 +3,11 @@ import bisect
 import contextlib
 import http.server
 import itertools
+import pathlib
 import socket
+import subprocess
 import threading
+import time
 import urllib.request
 
 
@@ -42,6 +45,40 @@ def served(text):
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextlib.contextmanager
+def exported(log):
+    """As served(), by Prometheus's own library: `units_total`, what is in the file."""
+    exporter = subprocess.Popen(["/usr/bin/python3", "-B", pathlib.Path(__file__).with_name("exporter.py"), log],
+                                stdout=subprocess.PIPE, text=True)
+    try:
+        yield "http://127.0.0.1:%d/metrics" % int(exporter.stdout.readline())
+    finally:
+        exporter.kill()
+        exporter.communicate()
+
+
+@contextlib.contextmanager
+def ticking(path, ticks_per_second):
+    """The file gets a line for each tick of the clock; where this is late, several at once."""
+    over, begin = threading.Event(), time.monotonic()
+
+    def write():
+        written = 0
+        while not over.wait(0.002):
+            due = int(ticks_per_second * (time.monotonic() - begin))
+            file.write(b"tick\n" * (due - written))
+            written = due
+
+    with open(path, "ab", buffering=0) as file:
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 class Histogram:

@@ -11,10 +11,11 @@ from protocol import serve
 stop = False
 units = 0
 spread = 0
+slower = 1
 log = None  # gets a line of five bytes for each unit
 begun, done = threading.Event(), threading.Event()
 
-LONG_S, SHORT_S, MANY_S = 0.002, 0.0005, 0.03
+LONG_S, SHORT_S, MANY_S = 0.002, 0.0005, 0.015
 
 
 def critical(x):
@@ -39,7 +40,7 @@ def beside():
         begun.clear()
         if stop:
             return
-        time.sleep(SHORT_S)
+        time.sleep(SHORT_S * slower)
         hidden(1)
         done.set()
 
@@ -48,7 +49,7 @@ def work():
     global units
     while not stop:
         begun.set()
-        time.sleep(LONG_S * random.uniform(1 - spread, 1 + spread))
+        time.sleep(LONG_S * slower * random.uniform(1 - spread, 1 + spread))
         critical(1)
         done.wait()
         done.clear()
@@ -59,10 +60,10 @@ def work():
     begun.set()
 
 
-def start(log_file=None, noise=0):
-    """`noise`: how much longer or shorter the first part takes each time, at most."""
-    global log, spread
-    spread = noise
+def start(log_file=None, noise=0, times_slower=1):
+    """`noise`: how much longer or shorter the first part takes each time, at most. `times_slower`: both parts."""
+    global log, slower, spread
+    slower, spread = times_slower, noise
     log = log_file and open(log_file, "ab", buffering=0)
     for loop in (work, beside):
         thread = threading.Thread(target=loop)

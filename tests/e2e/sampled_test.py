@@ -1,0 +1,111 @@
+"""sbumpctl sweep: work that others count, and sbumpctl samples."""
+import json
+import pathlib
+
+from harness import interpreters, metrics
+from harness.case import main
+from harness.quiet import judges_times
+from harness.sweeps import SweepCase
+
+
+@judges_times
+class SampledTest(SweepCase):
+    def assert_tells_them_apart(self, target, metric, *more):
+        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+                            "--budget", "90s", "--top-share", "40", "--margin", "0.3", *more, metric=metric, seconds=180)
+        results = self.results_of(answer)
+        self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
+        self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
+        self.assertNotEqual(results["hidden"]["verdict"], "MATTERS", answer)
+        self.assertAlmostEqual(results["critical"]["hits_per_unit"], 1, delta=0.05)
+        self.assert_unharmed(target)
+
+    def test_a_metric_from_a_log(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "log:%s#^unit$" % log)
+
+    def test_a_native_metric(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "15s", "--top-share",
+                            "40", "--margin", "0.3", metric="native:*/libc.so.6:write")
+        result = self.results_of(answer)["targets"]
+        self.assertEqual(result["verdict"], "MATTERS", answer)
+        self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
+
+    def test_metrics_from_json_and_a_command(self):
+        for form in ("http:%s#units", "cmd:wc -l < %s"):
+            log = pathlib.Path(self.scratch) / form[:3]
+            log.touch()
+            with metrics.served(lambda: json.dumps({"units": log.stat().st_size // 5})) as url:
+                metric = form % (url if "http" in form else log)
+                answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "70s",
+                                    "--top-share", "40", "--margin", "0.3", metric=metric)
+            result = self.results_of(answer)["targets"]
+            self.assertEqual(result["verdict"], "MATTERS", answer)
+            self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
+
+    def test_a_metric_from_prometheus(self):
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        with metrics.exported(log) as url:
+            self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "prom:%s#units_total" % url,
+                                         "--positive-control", "*/service.py:step")
+
+    def test_a_positive_control_that_is_not_felt(self):
+        """What is counted goes by the clock: no machine is so late that it is felt there."""
+        log = pathlib.Path(self.scratch) / "log"
+        target = self.start_service()
+        with metrics.ticking(log, 1000):
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--positive-control", "*/service.py:step",
+                                "--budget", "60s", "--top-share", "40", metric="log:%s#^tick$" % log)
+        self.assertEqual(answer.code, 16, answer)
+        self.assertIn("the positive control failed: delays in */service.py:step", json.loads(answer.out.splitlines()[-1])["invalid"])
+        self.assert_unharmed(target)
+
+    def test_workers_side_by_side_share_a_delay(self):
+        """What each unit waits for comes to a tenth then, or a bit more, as one that is slowed keeps the GIL: within the margin.
+        Without a positive control nothing says so."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_target(interpreters.any_supported(), "service.py")
+        target.ask("start_many", 10, str(log))
+        verdicts = []
+        for control in ((), ("--positive-control", "*/service.py:step")):
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin", "0.25",
+                                *control, metric="log:%s#^unit$" % log)
+            result = self.results_of(answer)["targets"]
+            self.assertTrue(0 < result["criticality"] < 0.25, answer)
+            verdicts.append(result["verdict"])
+            warnings = json.loads(answer.out.splitlines()[-1])["warnings"]
+            self.assertTrue(any("side by side" in warning for warning in warnings), warnings)
+        self.assertEqual(verdicts, ["UNDECIDED", "MATTERS"])
+        self.assert_unharmed(target)
+
+    def test_a_worker_that_comes_and_goes(self):
+        """While the client samples the metric."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_service(log=log)
+        with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
+            target.ask("beget", 8, 4)
+            answer = self.sweep(target, "--children", "--target", "*/service.py:critical", "--budget", "70s", "--top-share", "40",
+                                "--margin", "0.3", metric="prom:%s#units_total" % url)
+        result = self.results_of(answer)["targets"]
+        self.assertEqual(result["verdict"], "MATTERS", answer)
+        windows = [line["window"] for line in map(json.loads, answer.out.splitlines()) if "window" in line]
+        self.assertTrue(all(int(window["begin_ns"]) < int(window["end_ns"]) for window in windows), answer)
+        self.assert_unharmed(target)
+
+    def test_a_metric_that_nobody_serves(self):
+        target = self.start_service()
+        answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
+                                 "prom:http://127.0.0.1:%d/metrics#units_total" % metrics.free_port(), seconds=60)
+        self.assertEqual(answer.code, 13, answer)
+        self.assertIn("could not be read 10 times in a row", answer.err)
+        self.assert_unharmed(target)
+
+
+if __name__ == "__main__":
+    main()
