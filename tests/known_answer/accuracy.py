@@ -11,11 +11,12 @@ CHAIN = ("serial",)
 MOST_RMSE, MOST_VIOLATED = 0.03, 0.05
 
 
-def markdown(records, may_sleep=()):
+def markdown(records, may_sleep=(), another_machine=()):
     """`may_sleep`: those of processors that may."""
     lines = all_of(_in_order(records)) or ["No draws yet."]
-    if may_sleep:
-        lines += ["", "Where processors may sleep:", ""] + all_of(_in_order(may_sleep))
+    for title, others in (("Where processors may sleep:", may_sleep), ("On another machine:", another_machine)):
+        if others:
+            lines += ["", title, ""] + all_of(_in_order(others))
     return "\n".join(lines) + "\n"
 
 
@@ -35,14 +36,14 @@ def all_of(records):
     return lines
 
 
-def write(path, records, may_sleep=()):
-    """Into what is between the marks, where the file has them; else all of it."""
+def write(path, *records):
+    """As markdown(), into what is between the marks, where the file has them; else all of it."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     before, mark, rest = old.partition(BEGIN + "\n")
     _, end, after = rest.partition(END)
     if not end:
         before, mark, end, after = "", "", "", ""
-    path.write_text(before + mark + markdown(records, may_sleep) + end + after, encoding="utf-8")
+    path.write_text(before + mark + markdown(*records) + end + after, encoding="utf-8")
 
 
 def where(records):

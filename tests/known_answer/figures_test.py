@@ -150,7 +150,9 @@ class MarkdownTest(unittest.TestCase):
 
     def test_where_processors_may_sleep_is_told_apart(self):
         asleep = {**record(null(p=0.01)), "processors": "may sleep"}
-        text = accuracy.markdown([record(null())], [asleep])
+        text = accuracy.markdown([record(null())], [asleep], [{**record(null()), "machine": "another"}])
+        text, third = text.split("On another machine:")
+        self.assertIn("another, processors awake", third)
         first, second = text.split("Where processors may sleep:")
         self.assertIn("0 of 1", self.row(first, "p < 0.05"))
         self.assertIn("1 of 1", self.row(second, "p < 0.05"))

@@ -7,6 +7,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 
 from harness.case import Case, main  # noqa: E402
+from harness.quiet import judges_times  # noqa: E402
 from case import ADDITIVE, MATTERS  # noqa: E402
 import draw  # noqa: E402
 import figures  # noqa: E402
@@ -16,19 +17,19 @@ OFF_GAIN = 0.08  # a prediction, in parts of a unit
 SEED = 1
 
 
+@judges_times
 class ShortTest(Case):
     def check(self, family):
         record = draw.run(self.python, family, SEED, draw.SHORT)
         self.assertEqual(figures.failed([record]), [])
         for one in figures.results([record]):
-            with self.subTest(function=one.name):
-                self.assertAlmostEqual(one.criticality[0], one.truth["criticality"], delta=OFF, msg=one)
-                if one.truth["verdict"] == MATTERS:
-                    self.assertEqual(one.measured["verdict"], MATTERS, one)
-                else:
-                    self.assertNotEqual(one.measured["verdict"], MATTERS, one)
-                if one.kind == ADDITIVE:
-                    self.assertAlmostEqual(one.predicted[0], one.real[0], delta=OFF_GAIN, msg=one)
+            self.assertAlmostEqual(one.criticality[0], one.truth["criticality"], delta=OFF, msg=one)
+            if one.truth["verdict"] == MATTERS:
+                self.assertEqual(one.measured["verdict"], MATTERS, one)
+            else:
+                self.assertNotEqual(one.measured["verdict"], MATTERS, one)
+            if one.kind == ADDITIVE:
+                self.assertAlmostEqual(one.predicted[0], one.real[0], delta=OFF_GAIN, msg=one)
 
     def test_threads(self):
         self.check("producer_consumer")
