@@ -67,6 +67,25 @@ def single_calls(calls):
     return times
 
 
+def calls_after_work(calls, work_ns):
+    """The same, each after C code that computes for so long, and needs no memory to speak of."""
+    import hashlib  # one of MODULES_TO_IMPORT
+    clock = time.perf_counter_ns
+
+    def work(rounds):
+        hashlib.pbkdf2_hmac("sha256", b"", b"", rounds)
+    begin = clock()
+    work(20_000)
+    rounds = max(1, 20_000 * work_ns // (clock() - begin))
+    times = []
+    for _ in range(calls):
+        work(rounds)
+        begin = clock()
+        f(1)
+        times.append(clock() - begin)
+    return times
+
+
 def make_and_run(kind, count):
     """ns for each text that is compiled and run, by the clock: a thread may wait for the daemon meanwhile."""
     begin = time.perf_counter_ns()
@@ -192,6 +211,6 @@ def run(seconds, pause_s=0.001):
 
 if __name__ == "__main__":
     batches(3, 3000)  # warm: specialised as code that has run for long
-    serve({"batches": batches, "single_calls": single_calls, "make_and_run": make_and_run, "import_modules": import_modules,
-           "grow": grow, "run": run, "generate": generate, "call_generated": call_generated, "fork": fork, "fork_pool": fork_pool,
-           "end_pool": end_pool, "execute": execute})
+    serve({"batches": batches, "single_calls": single_calls, "calls_after_work": calls_after_work, "make_and_run": make_and_run,
+           "import_modules": import_modules, "grow": grow, "run": run, "generate": generate, "call_generated": call_generated,
+           "fork": fork, "fork_pool": fork_pool, "end_pool": end_pool, "execute": execute})
