@@ -189,6 +189,7 @@ class BirthsTest(Case):
         target = self.start_target(python, "births.py")
         session = self.attach(target, "--target", "churned.py:passing", "--target", "no_such.py:*", "--interval", "100ms")
         target.send("churn", 3, 3)
+        session.wait_calls(1)  # until then the pattern that it is about matches nothing either
         for i in range(12):
             answer = self.daemon.ctl("update", session.id, "--target", "churned.py:passing", "--target", "no_such_%d.py:*" % i)
             self.assertEqual(answer.code, 0, answer)
