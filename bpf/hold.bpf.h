@@ -56,7 +56,7 @@ struct wait {
 static long wait_once(__u32 i, struct wait* wait) {
   struct sb_hold* hold = &holds[wait->hold & (SB_HOLDS - 1)];
 
-  if (*(volatile __u64*)&hold->answered == wait->sequence) {
+  if (*(volatile __u64*)&hold->owner == (wait->sequence | SB_HOLD_ANSWERED)) {
     wait->answered = true;
     return 1;
   }
@@ -73,9 +73,14 @@ static __always_inline void leave(__u32 hold) {
   *(volatile __u64*)&holds[hold & (SB_HOLDS - 1)].owner = 0;
 }
 
-static __always_inline void go_on_unanswered(void) {
+/* Unless the daemon has set it to something else meanwhile. */
+static __always_inline bool leave_unanswered(__u32 hold, __u64 owner) {
+  if (__sync_val_compare_and_swap(&holds[hold & (SB_HOLDS - 1)].owner, owner, 0) != owner)
+    return false;
+
   skip(SB_SKIP_HOLD_TIMEOUT);
   __sync_fetch_and_add(&unanswered_holds, 1);
+  return true;
 }
 
 /* Fails open: whatever goes wrong, the thread goes on, at the latest after config.hold_limit_ns, or
@@ -113,16 +118,12 @@ static __always_inline void tell_and_hold(struct pt_regs* ctx, enum sb_event_kin
     return;
   }
   bpf_loop(1 << 23, wait_once, &wait, 0);
-  if (!wait.answered && __sync_val_compare_and_swap(&holds[wait.hold & (SB_HOLDS - 1)].owner,
-                                                    sequence, 0) == sequence) {
-    go_on_unanswered();
-    return;
-  }
   if (!wait.answered) {
+    if (leave_unanswered(wait.hold, sequence)) return;
     wait.claimed = true;
     wait.deadline_ns = bpf_ktime_get_ns() + SB_CLAIM_LIMIT_NS;
     bpf_loop(1 << 23, wait_once, &wait, 0);
-    if (!wait.answered) go_on_unanswered();
+    if (!wait.answered && leave_unanswered(wait.hold, sequence | SB_HOLD_CLAIMED)) return;
   }
   leave(wait.hold);
 }

@@ -21,7 +21,7 @@ enum sb_event_kind {
 
 struct sb_event {
   __u64 code_addr;
-  __u64 sequence; /* write it to the hold's `answered` to let the thread go */
+  __u64 sequence; /* of the hold's `owner` */
   __u64 at_ns;    /* CLOCK_MONOTONIC */
   __u32 kind;
   __u32 hold;        /* index into the holds, or SB_NOT_HELD */
@@ -35,16 +35,18 @@ SB_STATIC_ASSERT(sizeof(struct sb_event) == 40, "sb_event has no hidden padding"
  * The thread takes the hold by setting `owner` to its event's sequence, and leaves unanswered by
  * setting it back to 0, both by compare-and-swap. The daemon, before it writes, claims the hold by
  * setting SB_HOLD_CLAIMED in `owner`, by compare-and-swap too: from then on the thread stays until
- * it is answered, or until SB_CLAIM_LIMIT_NS have passed because the daemon died.
+ * it is answered, by SB_HOLD_ANSWERED in place of that, or until SB_CLAIM_LIMIT_NS have passed
+ * because the daemon died: then it sets it to 0. Both of these are by compare-and-swap again, so
+ * that the daemon knows whether the thread had waited.
  */
 #define SB_HOLDS 64
 #define SB_HOLD_CLAIMED (1ull << 63)
+#define SB_HOLD_ANSWERED (1ull << 62)
 #define SB_CLAIM_LIMIT_NS 50000000ull
 /* After so many in a row nobody waits until the daemon is seen to listen again. */
 #define SB_MOST_UNANSWERED_HOLDS 4
 struct sb_hold {
   __u64 owner;
-  __u64 answered; /* sequence of the last event that the daemon answered */
 };
 
 /* Code that was called while no verdict existed: attributed by the daemon later. */

@@ -238,17 +238,18 @@ int Programs::ConsumeEvents(const std::function<void(const sb_event&)>& on_event
 }
 
 bool Programs::Claim(const sb_event& event) {
-  if (event.hold >= SB_HOLDS) return false;
-  __u64 expected = event.sequence;
-  return __atomic_compare_exchange_n(&impl_->skeleton->bss->holds[event.hold].owner, &expected,
-                                     event.sequence | SB_HOLD_CLAIMED, /*weak=*/false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return ChangeHold(event, event.sequence, event.sequence | SB_HOLD_CLAIMED);
 }
 
-void Programs::Answer(const sb_event& event) {
-  if (event.hold >= SB_HOLDS) return;
-  __atomic_store_n(&impl_->skeleton->bss->holds[event.hold].answered, event.sequence,
-                   __ATOMIC_RELEASE);
+bool Programs::Answer(const sb_event& event) {
+  return ChangeHold(event, event.sequence | SB_HOLD_CLAIMED, event.sequence | SB_HOLD_ANSWERED);
+}
+
+bool Programs::ChangeHold(const sb_event& event, uint64_t from, uint64_t to) {
+  if (event.hold >= SB_HOLDS) return false;
+  __u64 expected = from;
+  return __atomic_compare_exchange_n(&impl_->skeleton->bss->holds[event.hold].owner, &expected, to,
+                                     /*weak=*/false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 int Programs::sleep_request_fd() const { return ring_buffer__epoll_fd(impl_->sleep_ring); }

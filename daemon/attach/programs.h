@@ -170,8 +170,8 @@ class Programs {
   // True: the thread of a held event still waits, and will wait until Answer(), at most
   // SB_CLAIM_LIMIT_NS. What is written for it is written in between.
   bool Claim(const sb_event& event);
-  // Lets the thread of a held event go on. Nothing for an event that holds nobody.
-  void Answer(const sb_event& event);
+  // Lets the thread of a claimed event go on. False: it waits no longer.
+  bool Answer(const sb_event& event);
 
   // Threads that ask to be held until their delay is over (bpf/shared/bed.h). May be used on
   // another thread than the rest, while it lasts.
@@ -185,6 +185,7 @@ class Programs {
  private:
   struct Impl;
   explicit Programs(std::unique_ptr<Impl> impl);
+  bool ChangeHold(const sb_event& event, uint64_t from, uint64_t to);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -35,20 +35,20 @@ void Attachment::HandleEvent(const sb_event& event) {
     NoteLate(event, /*thread_may_have_gone=*/false);
     return;
   }
-  const uint64_t claimed_ns = MonotonicNs();
-  claimed_until_ns_ = claimed_ns + SB_CLAIM_LIMIT_NS / 2;
+  claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
   if (event.kind == SB_EVENT_FIRST_SIGHT) {
     OnFirstSight(event);
   } else {
     OnArm(event);
   }
-  programs_->Answer(event);
-  const uint64_t now_ns = MonotonicNs();
-  if (now_ns < claimed_until_ns_)
+  // Then all is written that was to be.
+  const bool is_in_time = MonotonicNs() < claimed_until_ns_;
+  const bool has_waited = programs_->Answer(event);
+  if (is_in_time && has_waited)
     ForgetLate(event.code_addr, event.fingerprint);
   else
-    NoteLate(event, now_ns >= claimed_ns + SB_CLAIM_LIMIT_NS);
-  const uint64_t held_ns = now_ns - event.at_ns;
+    NoteLate(event, /*thread_may_have_gone=*/!has_waited);
+  const uint64_t held_ns = MonotonicNs() - event.at_ns;
   ++times_.holds;
   times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
   hold_times_.Add(held_ns);
@@ -100,7 +100,7 @@ void Attachment::OnNewInterpreter(const sb_event& event) {
     return;
   }
   const absl::Status status = BumpUnusedInterpreters(memory_, memory_, interpreter_);
-  programs_->Answer(event);
+  if (!programs_->Answer(event)) Skip(kUnseenInterpreter);
   unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
   // Not found: it is another program's, whose thread met our probe after an exec, or all has ended.
   if (!status.ok() && !absl::IsNotFound(status))
