@@ -187,10 +187,13 @@ class Case(unittest.TestCase):
         return disk
 
     def check_sleep(self, target):
-        """Of a target that runs steady.py: its delays are whole, and most of them cost no processor."""
+        """Of a target that runs steady.py: its delays are whole, or the session says that some are not (where the machine gave the
+        daemon no processor), and most of them cost no processor."""
         session = self.attach(target, "--target", "*/steady.py:step", "--delay", "20ms", "--mode", "sleep")
-        self.assertGreater(min(target.ask("each", 20)), 19_900_000)
+        times = sorted(target.ask("each", 20))
         last = session.finish()
+        owned_up = last["inexact"] or any("cut short" in one["reason"] for one in last["skipped"])
+        self.assertGreater(times[-1 if owned_up else 0], 19_900_000, (times, last["skipped"]))
         spun = sum(one["count"] for one in last["skipped"] if "was a spin" in one["reason"])
         self.assertLess(spun, 10, last["skipped"])
         self.assert_clean_proof(last)
