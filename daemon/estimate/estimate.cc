@@ -13,6 +13,7 @@
 #include "daemon/estimate/max_t.h"
 #include "daemon/estimate/multiplicity.h"
 #include "daemon/estimate/samples.h"
+#include "daemon/estimate/stolen_time.h"
 
 namespace sbump {
 namespace {
@@ -73,6 +74,11 @@ void CheckCarryOver(const Recording& recording, const EstimateOptions& options, 
   const auto carried = CarryOver(
       recording, slopes, {.draws = std::min(kCheckDraws, options.draws), .seed = options.seed});
   if (carried && !carried->warning.empty()) run.warnings.push_back(carried->warning);
+}
+
+void CheckMachine(const Recording& recording, RunEstimate& run) {
+  std::string warning = StolenWarning(StolenShare(recording.windows), "while this was measured");
+  if (!warning.empty()) run.warnings.push_back(std::move(warning));
 }
 
 void Adjust(const std::vector<GroupEstimate*>& tested) {
@@ -181,6 +187,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   }
   AddSimultaneous(recording, options, run);
   CheckCarryOver(recording, options, run);
+  CheckMachine(recording, run);
   Adjust(TestedIn(run));
   Rank(TestedIn(run));
   run.pairs = PairEffectsOf(recording, options.level);

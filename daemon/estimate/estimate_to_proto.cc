@@ -91,6 +91,7 @@ Window WindowOf(const v1::RecordedWindow& message) {
                    .units = message.units(),
                    .work_ns = message.work_ns(),
                    .units_in_all = message.units_in_all(),
+                   .stolen = message.stolen(),
                    .flaw = message.flaw()};
   for (const v1::GroupFigures& group : message.groups())
     window.groups.push_back({.hits = group.hits(),
@@ -166,6 +167,7 @@ v1::RecordedWindow ToProto(const Window& window) {
     group.set_injected_ns(from.injected_ns);
   }
   message.set_flaw(window.flaw);
+  message.set_stolen(window.stolen);
   return message;
 }
 

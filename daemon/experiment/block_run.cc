@@ -9,10 +9,13 @@ namespace {
 absl::StatusOr<Window> RunWindow(Specimen& specimen, const Arm& arm, const Timing& timing) {
   SB_RETURN_IF_ERROR(specimen.Switch(arm));
   SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.washout_ns));
+  const ProcessorTime machine = specimen.MachineTime();
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.window_ns));
   SB_ASSIGN_OR_RETURN(const Mark end, specimen.TakeMark());
-  return MeasuredBetween(specimen, begin, end, arm.delay_ns.size());
+  SB_ASSIGN_OR_RETURN(Window window, MeasuredBetween(specimen, begin, end, arm.delay_ns.size()));
+  window.stolen = StolenShare(machine, specimen.MachineTime());
+  return window;
 }
 
 }  // namespace

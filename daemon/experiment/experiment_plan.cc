@@ -11,6 +11,7 @@
 #include "daemon/estimate/noise.h"
 #include "daemon/estimate/plan.h"
 #include "daemon/estimate/schedule.h"
+#include "daemon/estimate/stolen_time.h"
 #include "daemon/estimate/words.h"
 #include "daemon/experiment/preflight.h"
 
@@ -217,6 +218,8 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
         "how soon the pace settles after a change could not be seen: a tenth of a window is left "
         "out after each");
   }
+  if (std::string warning = StolenWarning(pilot.stolen, "in the pilot"); !warning.empty())
+    made.warnings.push_back(std::move(warning));
   return made;
 }
 

@@ -7,6 +7,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/settle.h"
+#include "daemon/estimate/stolen_time.h"
 #include "daemon/estimate/words.h"
 #include "daemon/experiment/block_run.h"
 #include "daemon/experiment/throughput_guard.h"
@@ -274,6 +275,7 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
                                  return absl::OkStatus();
                                }));
   pilot.bucket = MiddleOf(std::move(buckets));
+  pilot.stolen = StolenShare(windows);
   SB_RETURN_IF_ERROR(TakeFigures(std::move(windows), groups.size(), pilot));
   SB_RETURN_IF_ERROR(CheckBucket(pilot));
   SB_ASSIGN_OR_RETURN(pilot.targets, specimen.FindTargets());

@@ -42,6 +42,7 @@ class SessionSpecimen : public Specimen {
   absl::Status AddWork(Window& window) override;
   std::optional<LatencyBucket> LastBucket() const override { return last_bucket_; }
   uint64_t ShortestWindowNs() const override;
+  ProcessorTime MachineTime() const override { return ReadProcessorTime(); }
 
  private:
   const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }

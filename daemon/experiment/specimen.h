@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/processor_time.h"
 #include "daemon/base/status.h"
 #include "daemon/estimate/recording.h"
 
@@ -53,6 +54,8 @@ class Specimen {
   virtual absl::StatusOr<Mark> TakeMark() = 0;
   virtual absl::Status WaitUntil(uint64_t at_ns) = 0;
 
+  // Of the machine that it runs on.
+  virtual ProcessorTime MachineTime() const { return {}; }
   // Of each group; of none where that is not to be told.
   virtual absl::StatusOr<std::vector<GroupTargets>> FindTargets() {
     return std::vector<GroupTargets>();

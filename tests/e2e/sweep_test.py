@@ -4,7 +4,7 @@ import pathlib
 import signal
 import time
 
-from harness import interpreters
+from harness import interpreters, stolen
 from harness.case import each_interpreter, main
 from harness.quiet import judges_times
 from harness.session import Session
@@ -102,6 +102,19 @@ class SweepTest(SweepCase):
         results = self.results_of(answer)
         self.assertEqual(results["first"]["verdict"], "MATTERS", answer)
         self.assertEqual(results["second"]["verdict"], "INVALID", answer)
+        self.assert_unharmed(target)
+
+    def test_processors_that_are_given_away(self):
+        with stolen.pretended(self.scratch + "/stat", 0.2) as prefix:
+            target, daemon = self.start_service(), self.start_daemon(prefix=prefix)
+            answer = daemon.ctl("sweep", "--pid", target.pid, *METRIC, "--target", "*/service.py:critical", "--budget", "20s",
+                                "--top-share", "40", "--margin", "0.3", "--yes", "--format", "json", seconds=60)
+        lines = [json.loads(line) for line in answer.out.splitlines()]
+        [plan] = [line["plan"] for line in lines if "plan" in line]
+        for warnings, when in ((plan["warnings"], "in the pilot"), (lines[-1]["warnings"], "while this was measured")):
+            self.assertTrue(any(when + ", the hypervisor gave" in warning for warning in warnings), answer)
+        shares = [line["window"]["stolen"] for line in lines if "window" in line]
+        self.assertAlmostEqual(sum(shares) / len(shares), 0.2, delta=0.05)
         self.assert_unharmed(target)
 
     def test_nobody_to_ask(self):

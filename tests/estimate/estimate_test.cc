@@ -104,6 +104,18 @@ TEST(EstimateTest, NoiseThatLastsIsNoCarryOver) {
   }
 }
 
+TEST(EstimateTest, AMachineThatWasNotAllThereIsToldOf) {
+  Recording recording = Record(Doses(1, 12), Linear({1}), {.sd = 0.003}, 1);
+  const auto warns = [](const RunEstimate& run) {
+    return std::ranges::any_of(run.warnings, [](const std::string& warning) {
+      return Says(warning, "the hypervisor gave 20.0 %");
+    });
+  };
+  EXPECT_FALSE(warns(Estimate(recording, kQuick)));
+  for (Window& window : recording.windows) window.stolen = 0.2;
+  EXPECT_TRUE(warns(Estimate(recording, kQuick)));
+}
+
 TEST(EstimateTest, NoiseThatHidesAllIsUndecided) {
   const RunEstimate run = Estimate(Record(Doses(1, 8), Linear({0}), {.sd = 0.05}, 1), kQuick);
   EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided);
@@ -306,6 +318,9 @@ TEST(CheckRecordingTest, WhatDoesNotFitTogetherIsAnError) {
   EXPECT_TRUE(refused([](Recording& r) { r.windows[0].groups.clear(); }));
   EXPECT_TRUE(refused([](Recording& r) { r.windows[0].groups.resize(2); }));
   EXPECT_TRUE(refused([](Recording& r) { r.windows[0].end_ns = 0; }));
+  EXPECT_TRUE(refused([](Recording& r) { r.windows[0].stolen = NAN; }));
+  EXPECT_TRUE(refused([](Recording& r) { r.windows[0].stolen = -0.1; }));
+  EXPECT_TRUE(refused([](Recording& r) { r.windows[0].stolen = 1.1; }));
   EXPECT_TRUE(refused([](Recording& r) { r.windows.push_back(r.windows[0]); }));
   EXPECT_TRUE(refused([](Recording& r) { r.windows.resize(kMostWindows + 1, r.windows[0]); }));
 }

@@ -42,6 +42,17 @@ TEST(BlockRunTest, EachArmIsRecordedWithWhatItDid) {
   EXPECT_GE(windows[1].begin_ns, windows[0].end_ns + kTiming.washout_ns);
 }
 
+TEST(BlockRunTest, AWindowKnowsWhatWasStolen) {
+  FakeSpecimen specimen = OneThatMatters();
+  specimen.stolen = 0.25;
+  std::vector<Window> windows;
+  ASSERT_TRUE(RunBlocks(specimen, kArms, {{0, 1}}, kTiming, [&](const Window& window) {
+                windows.push_back(window);
+                return absl::OkStatus();
+              }).ok());
+  for (const Window& window : windows) EXPECT_NEAR(window.stolen, 0.25, 1e-6);
+}
+
 TEST(BlockRunTest, EndsWithoutDelays) {
   FakeSpecimen specimen = OneThatMatters();
   ASSERT_TRUE(RunBlocks(specimen, kArms, {{0, 1}}, kTiming, [](const Window&) {

@@ -338,6 +338,16 @@ TEST(ExperimentPlanTest, APaceThatChangesByItselfIsTold) {
   }
 }
 
+TEST(ExperimentPlanTest, ProcessorsThatAreGivenAwayAreToldOf) {
+  for (const double stolen : {0.01, 0.2}) {
+    FakeSpecimen service = Service(0.01);
+    service.stolen = stolen;
+    Told told;
+    ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+    EXPECT_EQ(Warns(*told.plan, "in the pilot, the hypervisor gave 20.0 %"), stolen > 0.1);
+  }
+}
+
 // A tenth of a unit is injected.
 TEST(ExperimentPlanTest, ABucketThatHidesADelayIsWarnedOf) {
   for (const double width : {0.05, 0.5}) {

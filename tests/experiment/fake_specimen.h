@@ -64,6 +64,12 @@ class FakeSpecimen : public Specimen {
 
   uint64_t ShortestWindowNs() const override { return shortest_window_ns; }
 
+  // Of a processor that is always wanted.
+  ProcessorTime MachineTime() const override {
+    return {.wanted = now_ns_,
+            .stolen = static_cast<uint64_t>(stolen * static_cast<double>(now_ns_))};
+  }
+
   const std::vector<Arm>& switches() const { return switches_; }
 
   std::optional<size_t> fails_at_switch;
@@ -71,6 +77,7 @@ class FakeSpecimen : public Specimen {
   double noise = 0;  // standard deviation of a unit's time, as a share of it
   bool works = true;
   double slowness = 1;
+  double stolen = 0;
   uint64_t shortest_window_ns = 0;
   std::optional<LatencyBucket> bucket;
   std::vector<GroupTargets> targets;
