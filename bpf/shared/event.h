@@ -32,12 +32,13 @@ SB_STATIC_ASSERT(sizeof(struct sb_event) == 40, "sb_event has no hidden padding"
 
 /* A thread that waits for the daemon. Free while `owner` is 0.
  *
- * The thread takes the hold by setting `owner` to its event's sequence, and leaves unanswered by
- * setting it back to 0, both by compare-and-swap. The daemon, before it writes, claims the hold by
- * setting SB_HOLD_CLAIMED in `owner`, by compare-and-swap too: from then on the thread stays until
- * it is answered, by SB_HOLD_ANSWERED in place of that, or until SB_CLAIM_LIMIT_NS have passed
- * because the daemon died: then it sets it to 0. Both of these are by compare-and-swap again, so
- * that the daemon knows whether the thread had waited.
+ * Each change of `owner` but the last is by compare-and-swap, so that the first of two is in force:
+ * - The thread takes the hold: its event's sequence. Where nobody has come in time it leaves: 0.
+ * - The daemon, before it writes, claims it: the sequence with SB_HOLD_CLAIMED. From then on the
+ *   thread stays, and leaves (0) only where SB_CLAIM_LIMIT_NS have passed: the daemon has died, or
+ *   was held up.
+ * - The daemon answers: the sequence with SB_HOLD_ANSWERED. The thread has waited then.
+ * - The thread, answered, gives the hold back: 0.
  */
 #define SB_HOLDS 64
 #define SB_HOLD_CLAIMED (1ull << 63)

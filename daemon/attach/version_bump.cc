@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -126,13 +127,14 @@ absl::StatusOr<std::vector<RemoteAddr>> NewInterpreters(const MemoryReader& memo
 }
 
 absl::Status BumpUnusedInterpreters(const MemoryReader& memory, MemoryWriter& writer,
-                                    const Interpreter& interpreter) {
+                                    const Interpreter& interpreter, uint64_t until_ns) {
   const Layout& layout = interpreter.layout();
   SB_ASSIGN_OR_RETURN(const std::vector<RemoteAddr> fresh, NewInterpreters(memory, interpreter));
   for (RemoteAddr state : fresh) {
     SB_ASSIGN_OR_RETURN(const RemoteAddr thread,
                         memory.ReadPointer(state + layout.interpreter.threads_head));
     if (thread) continue;
+    if (MonotonicNs() >= until_ns) return absl::DeadlineExceededError("it came too late");
     SB_RETURN_IF_ERROR(
         writer.WriteValue(state + layout.interpreter.instrumentation_version, StepOf(layout)));
   }

@@ -24,8 +24,10 @@ absl::StatusOr<std::vector<RemoteAddr>> NewInterpreters(const MemoryReader& memo
 
 // Those of them that have no thread yet, while a thread that makes one is held. (From 3.13 on look
 // with VersionsAgree() for a while: another thread, which nobody held, may be making one too.)
+// kDeadlineExceeded: it is not held for much longer (`until_ns`, CLOCK_MONOTONIC), and one of them
+// is as it was.
 absl::Status BumpUnusedInterpreters(const MemoryReader& memory, MemoryWriter& writer,
-                                    const Interpreter& interpreter);
+                                    const Interpreter& interpreter, uint64_t until_ns);
 
 // All of them. The process must be stopped.
 absl::Status BumpNewInterpreters(pid_t pid, const MemoryReader& memory,

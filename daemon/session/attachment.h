@@ -168,6 +168,8 @@ class Attachment {
 
   // holds.cc: with a thread held
   void HandleEvent(const sb_event& event);
+  bool Claim(const sb_event& event);
+  void NoteHold(uint64_t ns, bool has_waited);
   void OnFirstSight(const sb_event& event);
   bool HasRoom();
   void OnArm(const sb_event& event);
@@ -253,6 +255,7 @@ class Attachment {
   std::unordered_map<uint64_t, LateCode> late_;  // by address
   // Of the thread that is being answered: from then on nothing is written for it.
   uint64_t claimed_until_ns_ = 0;
+  bool answer_is_whole_ = true;  // until then all was written
   uint64_t next_repair_ns_ = 0;
   uint64_t repair_pause_ns_ = 0;
   // 3.13 on, after a bump: until then the versions are looked at.

@@ -18,7 +18,7 @@ constexpr int kMostNestedAtOnce = 4000;
 constexpr size_t kWatchedAtOnce = 64;
 constexpr uint64_t kInterpreterWatchNs = 500'000'000;
 constexpr char kUnseenInterpreter[] =
-    "an interpreter was made and ran unseen at first: its first calls are missed";
+    "an interpreter was made and ran unseen at first: its first calls may be missed";
 
 }  // namespace
 
@@ -31,24 +31,31 @@ void Attachment::HandleEvents() {
 void Attachment::HandleEvent(const sb_event& event) {
   if (event.kind == SB_EVENT_DEAD) return OnDead(event);
   if (event.kind == SB_EVENT_NEW_INTERPRETER) return OnNewInterpreter(event);
-  if (!programs_->Claim(event)) {
-    NoteLate(event, /*thread_may_have_gone=*/false);
-    return;
-  }
-  claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
+  if (!Claim(event)) return NoteLate(event, /*thread_may_have_gone=*/false);
+  answer_is_whole_ = true;
   if (event.kind == SB_EVENT_FIRST_SIGHT) {
     OnFirstSight(event);
   } else {
     OnArm(event);
   }
-  // Then all is written that was to be.
-  const bool is_in_time = MonotonicNs() < claimed_until_ns_;
   const bool has_waited = programs_->Answer(event);
-  if (is_in_time && has_waited)
-    ForgetLate(event.code_addr, event.fingerprint);
-  else
-    NoteLate(event, /*thread_may_have_gone=*/!has_waited);
-  const uint64_t held_ns = MonotonicNs() - event.at_ns;
+  NoteHold(MonotonicNs() - event.at_ns, has_waited);
+  if (has_waited && answer_is_whole_) return ForgetLate(event.code_addr, event.fingerprint);
+  if (has_waited) programs_->CountSkip(SB_SKIP_HOLD_TIMEOUT);  // else its thread has
+  NoteLate(event, /*thread_may_have_gone=*/true);
+}
+
+// The last write for it may be under way when the daemon loses its processor: half of the time that
+// its thread waits is left for that.
+bool Attachment::Claim(const sb_event& event) {
+  claimed_until_ns_ = MonotonicNs() + SB_CLAIM_LIMIT_NS / 2;
+  return programs_->Claim(event);
+}
+
+// One that has not waited went by itself, at the latest after the limits.
+void Attachment::NoteHold(uint64_t ns, bool has_waited) {
+  const uint64_t held_ns =
+      has_waited ? ns : std::min(ns, kHoldLimitNs + uint64_t{SB_CLAIM_LIMIT_NS});
   ++times_.holds;
   times_.hold_max_ns = std::max(times_.hold_max_ns, held_ns);
   hold_times_.Add(held_ns);
@@ -91,7 +98,7 @@ void Attachment::OnArm(const sb_event& event) {
 // Nothing has run in it yet. Where this comes too late it is told at once: it and the session may
 // be gone before WatchInterpreters() sees it for the second time.
 void Attachment::OnNewInterpreter(const sb_event& event) {
-  if (!programs_->Claim(event)) {
+  if (!Claim(event)) {
     const bool waited_for_the_end =
         event.hold != SB_NOT_HELD && event.at_ns + kHoldLimitNs > ended_ns_;
     if (waited_for_the_end) return;  // and was let go by it: nothing counted any more
@@ -99,11 +106,15 @@ void Attachment::OnNewInterpreter(const sb_event& event) {
     Skip(kUnseenInterpreter);
     return;
   }
-  const absl::Status status = BumpUnusedInterpreters(memory_, memory_, interpreter_);
-  if (!programs_->Answer(event)) Skip(kUnseenInterpreter);
+  const absl::Status status =
+      BumpUnusedInterpreters(memory_, memory_, interpreter_, claimed_until_ns_);
+  if (!programs_->Answer(event) || absl::IsDeadlineExceeded(status)) {
+    interpreter_overlooked_ = true;
+    Skip(kUnseenInterpreter);
+  }
   unsettled_until_ns_ = MonotonicNs() + kSettlingNs;
   // Not found: it is another program's, whose thread met our probe after an exec, or all has ended.
-  if (!status.ok() && !absl::IsNotFound(status))
+  if (!status.ok() && !absl::IsNotFound(status) && !absl::IsDeadlineExceeded(status))
     Skip(StrCat("a new interpreter: ", ToStd(status.message())));
 }
 
@@ -138,7 +149,8 @@ absl::Status Attachment::WriteHeld(KnownCode& code, const std::vector<ArmedField
   // One that was taken out meanwhile is in the journal as it was.
   if (code.armed != fields) SB_RETURN_IF_ERROR(journal_->WillArm(fields));
   for (const ArmedField& field : fields) {
-    if (MonotonicNs() >= claimed_until_ns_) return absl::OkStatus();
+    answer_is_whole_ = MonotonicNs() < claimed_until_ns_;
+    if (!answer_is_whole_) return absl::OkStatus();
     NoteArmed(code, field);
     SB_RETURN_IF_ERROR(WriteField(memory_, field, field.armed));
   }

@@ -69,7 +69,10 @@ TEST_P(VersionBumpTest, OneThatIsBeingMadeHasNoThreadYet) {
   InThisProcess process(python.memory());
   RemoteMemory& memory = process.memory();
   EXPECT_EQ(NewInterpreters(memory, python.interpreter())->size(), 2u);
-  ASSERT_TRUE(BumpUnusedInterpreters(memory, memory, python.interpreter()).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      BumpUnusedInterpreters(memory, memory, python.interpreter(), /*until_ns=*/1)));
+  EXPECT_EQ(process.WordAt(VersionOf(unused)), 0u);
+  ASSERT_TRUE(BumpUnusedInterpreters(memory, memory, python.interpreter(), UINT64_MAX).ok());
   EXPECT_EQ(process.WordAt(VersionOf(unused)), step);
   EXPECT_EQ(process.WordAt(VersionOf(used)), 0u);
   ASSERT_TRUE(BumpNewInterpreters(getpid(), memory, python.interpreter()).ok());
