@@ -26,7 +26,7 @@ TEST_F(TypeMembersTest, NameSizeAndOffsets) {
   EXPECT_EQ(facts->name, "code");
   EXPECT_EQ(facts->basicsize, python.layout().code.co_code_adaptive);
   EXPECT_TRUE(facts->dealloc.Plausible());
-  EXPECT_EQ(facts->offset_by_member.size(), 6u);
+  EXPECT_EQ(facts->offset_by_member.size(), 8u);
   EXPECT_EQ(facts->offset_by_member.at("co_qualname"), python.layout().code.co_qualname);
 }
 

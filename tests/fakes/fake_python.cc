@@ -14,6 +14,12 @@ constexpr uint64_t kTypeBytes = 0x200;
 constexpr RemoteAddr kDealloc{0x0040'1000};
 constexpr int32_t kGenerations = 3;
 
+// PyCodeObject's, Include/cpython/code.h of 3.8, 3.11 and 3.12.
+int32_t ArgcountOffset(const Layout& layout) {
+  return layout.minor >= 12 ? 52 : layout.minor == 11 ? 56 : 16;
+}
+int32_t KwonlyargcountOffset(const Layout& layout) { return ArgcountOffset(layout) + 8; }
+
 }  // namespace
 
 FakePython::FakePython(int minor) {
@@ -85,7 +91,9 @@ void FakePython::PutTypes() {
            {"co_qualname", code.co_qualname},
            {"co_firstlineno", code.co_firstlineno},
            {"co_flags", code.co_flags},
-           {"co_consts", code.co_consts}});
+           {"co_consts", code.co_consts},
+           {"co_argcount", ArgcountOffset(layout())},
+           {"co_kwonlyargcount", KwonlyargcountOffset(layout())}});
   PutType(interpreter_.function_type, "function", layout().function_type.size,
           {{"__globals__", layout().function.func_globals},
            {"__module__", layout().function.func_module}});
@@ -237,7 +245,21 @@ RemoteAddr FakePython::NewCode(const Code& code) {
                 code.opcode == 0 ? static_cast<uint8_t>(layout().opcode.resume) : code.opcode);
     memory_.Put(unit + 1, code.oparg);
   }
+  if (!code.parameters.empty()) PutParameters(addr, code);
   return addr;
+}
+
+// Among the names of its local variables, of which they are the first.
+void FakePython::PutParameters(RemoteAddr code, const Code& of) {
+  const auto& at = layout().code;
+  std::vector<RemoteAddr> names;
+  for (const std::string& name : of.parameters) names.push_back(NewStr(name));
+  names.push_back(NewStr("local"));
+  const auto count = static_cast<int32_t>(of.parameters.size());
+  memory_.Put(code + ArgcountOffset(layout()), count - of.kwonlyargcount);
+  memory_.Put(code + KwonlyargcountOffset(layout()), of.kwonlyargcount);
+  memory_.Put(code + (layout().minor >= 11 ? at.co_filename - 16 : at.co_consts + 16),
+              NewTuple(names));
 }
 
 CodeHead FakePython::Head(RemoteAddr code) const {

@@ -47,6 +47,8 @@ class FakePython {
     int32_t first_traceable = 0;
     uint8_t opcode = 0;  // of the first RESUME unit; 0: RESUME
     uint8_t oparg = 0;
+    std::vector<std::string> parameters;  // the last `kwonlyargcount` of them behind `*`
+    int32_t kwonlyargcount = 0;
   };
   RemoteAddr NewCode(const Code& code);
   RemoteAddr NewTuple(const std::vector<RemoteAddr>& items);
@@ -83,6 +85,7 @@ class FakePython {
   void PutType(RemoteAddr type, const std::string& name, int64_t basicsize, const Members& members);
   void PutTypes();
   void PutDebugOffsets();
+  void PutParameters(RemoteAddr code, const Code& of);
   RemoteAddr PutCString(std::string_view text);
   void PutLengthAndState(RemoteAddr str, size_t length, uint32_t kind, bool ascii);
   RemoteAddr PutKeys(const Items& items, DictShape shape);
