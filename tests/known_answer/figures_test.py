@@ -148,6 +148,14 @@ class MarkdownTest(unittest.TestCase):
             "- 1 draws, 2026-01-03 to 2026-01-03: another, processors awake, load 0.2 when they began; CPython "
             "3.11.2_debian"])
 
+    def test_intervals_of_before_are_told_apart(self):
+        since = {**record(function(), function(measured=(1.2, 1.1, 1.3)), seed=2), "date": accuracy.EXACTNESS_SINCE}
+        name = "95 % interval of criticality holds the one that is known, "
+        text = accuracy.markdown([record(function()), since])
+        self.assertIn("| 1 of 2,", self.row(text, name + "since"))
+        self.assertIn("| 1 of 1,", self.row(text, name + "before"))
+        self.assertNotIn(name + "before", accuracy.markdown([since]))
+
     def test_where_processors_may_sleep_is_told_apart(self):
         asleep = {**record(null(p=0.01)), "processors": "may sleep"}
         text = accuracy.markdown([record(null())], [asleep], [{**record(null()), "machine": "another"}])
