@@ -7,6 +7,7 @@
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/difference.h"
+#include "daemon/estimate/stolen_time.h"
 #include "daemon/estimate/words.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -141,6 +142,9 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
     if (report->ranking.partial())
       comparison.add_warnings(
           StrCat("the ", report == &first ? "first" : "second", " run ended early"));
+    const std::string_view when = report == &first ? "in the first run" : "in the second run";
+    if (std::string warning = StolenWarning(report->ranking.steal_share(), when); !warning.empty())
+      comparison.add_warnings(std::move(warning));
   }
 }
 

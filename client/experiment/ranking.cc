@@ -12,6 +12,7 @@
 #include "daemon/estimate/estimate_to_proto.h"
 #include "daemon/estimate/interval.h"
 #include "daemon/estimate/multiplicity.h"
+#include "daemon/estimate/stolen_time.h"
 #include "daemon/estimate/words.h"
 
 namespace sbump {
@@ -205,6 +206,14 @@ void TakeIntrusion(const v1::ExperimentResult& result, v1::Ranking& ranking) {
   ranking.set_intrusion_high(result.intrusion_high());
 }
 
+// Each experiment says how much it was of its own; told is the most, once.
+void TakeWarnings(const v1::ExperimentResult& result, v1::Ranking& ranking) {
+  const std::string of_steal = StolenWarning(result.steal_share(), kWhileMeasured);
+  for (const std::string& warning : result.warnings())
+    if (warning != of_steal) AddWarning(warning, ranking);
+  ranking.set_steal_share(std::max(ranking.steal_share(), result.steal_share()));
+}
+
 // Nothing can be concluded where nothing can of any experiment.
 void TakeInvalid(const std::vector<MadeExperiment>& experiments, v1::Ranking& ranking) {
   std::string why;
@@ -228,9 +237,11 @@ v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool compl
   for (const MadeExperiment& made : experiments) {
     all.Take(made);
     partial |= made.result->partial();
-    for (const std::string& warning : made.result->warnings()) AddWarning(warning, ranking);
+    TakeWarnings(*made.result, ranking);
     TakeIntrusion(*made.result, ranking);
   }
+  if (std::string warning = StolenWarning(ranking.steal_share(), kWhileMeasured); !warning.empty())
+    ranking.add_warnings(std::move(warning));
   std::vector<v1::GroupResult> leaves;
   for (const Tested& group : all.tested) {
     if (IsOpened(all, group))

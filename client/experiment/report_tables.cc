@@ -193,6 +193,7 @@ std::string EnvironmentSection(const Report& report) {
                                 ? ShownName(header.cpu())
                                 : StrCat(header.processors(), " x ", ShownName(header.cpu())));
   rows += Fact("frequency governor", ShownName(header.governor()));
+  rows += Fact("steal time", Percent(report.ranking.steal_share()));
   rows += ProcessesOf(report) + EndsOf(report);
   return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report);
 }

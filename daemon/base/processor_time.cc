@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 namespace sbump {
 namespace {
@@ -33,9 +34,10 @@ ProcessorTime ParseProcessorTime(std::string_view stat) {
     if (!number) return {};
     field = *number;
   }
-  ProcessorTime time = {.stolen = ticks[kSteal]};
+  constexpr uint64_t kTickNs = 1'000'000'000 / 100;  // USER_HZ, on x86-64
+  ProcessorTime time = {.stolen_ns = ticks[kSteal] * kTickNs};
   for (const Field field : {kUser, kNice, kSystem, kIrq, kSoftirq, kSteal})
-    time.wanted += ticks[field];
+    time.wanted_ns += ticks[field] * kTickNs;
   return time;
 }
 
@@ -46,12 +48,12 @@ ProcessorTime ReadProcessorTime(const std::string& path) {
   return ParseProcessorTime(line);
 }
 
-// The kernel's counters may go back by a tick.
-double StolenShare(const ProcessorTime& before, const ProcessorTime& after) {
-  const bool is_told = before.wanted > 0 && after.wanted > before.wanted;
-  if (!is_told || after.stolen <= before.stolen) return 0;
-  return std::min(1.0, static_cast<double>(after.stolen - before.stolen) /
-                           static_cast<double>(after.wanted - before.wanted));
+ProcessorTime Between(const ProcessorTime& before, const ProcessorTime& after) {
+  if (before.wanted_ns == 0 || after.wanted_ns <= before.wanted_ns) return {};
+  const ProcessorTime time = {
+      .wanted_ns = after.wanted_ns - before.wanted_ns,
+      .stolen_ns = after.stolen_ns - std::min(before.stolen_ns, after.stolen_ns)};
+  return {.wanted_ns = time.wanted_ns, .stolen_ns = std::min(time.stolen_ns, time.wanted_ns)};
 }
 
 }  // namespace sbump

@@ -8,17 +8,18 @@
 
 namespace sbump {
 
-// Of all processors since the start, in ticks of 10 ms (USER_HZ). Both 0: not told.
+// Of all processors, in steps of 10 ms (USER_HZ).
 struct ProcessorTime {
-  uint64_t wanted = 0;  // all but idle and iowait
-  uint64_t stolen = 0;  // of that
+  uint64_t wanted_ns = 0;  // all but idle and iowait
+  uint64_t stolen_ns = 0;  // of that: proc(5) and top(1) call it steal time
 };
 
-// proc(5), /proc/stat: the line that begins with "cpu ". Nothing where that is not what it says.
+// Since the start, by the line of /proc/stat that begins with "cpu ". Zeros where that is not what
+// it says.
 ProcessorTime ParseProcessorTime(std::string_view stat);
 ProcessorTime ReadProcessorTime(const std::string& path = "/proc/stat");
 
-// 0 to 1; 0 where nothing was wanted, or one of them is not told.
-double StolenShare(const ProcessorTime& before, const ProcessorTime& after);
+// Zeros where one of them is not told. Counters may go back by a step.
+ProcessorTime Between(const ProcessorTime& before, const ProcessorTime& after);
 
 }  // namespace sbump

@@ -62,8 +62,8 @@ absl::Status CheckWindow(const Recording& recording, size_t index) {
                         recording.groups.size()));
   if (window.end_ns < window.begin_ns)
     return Wrong(StrCat("window ", index, " ends before it begins"));
-  if (!(window.stolen >= 0 && window.stolen <= 1))
-    return Wrong(StrCat("window ", index, " has a share of stolen time that is none"));
+  if (window.stolen_ns > window.wanted_ns)
+    return Wrong(StrCat("in window ", index, " more was stolen than wanted"));
   return absl::OkStatus();
 }
 

@@ -77,7 +77,8 @@ void CheckCarryOver(const Recording& recording, const EstimateOptions& options, 
 }
 
 void CheckMachine(const Recording& recording, RunEstimate& run) {
-  std::string warning = StolenWarning(StolenShare(recording.windows), "while this was measured");
+  run.steal_share = StolenShare(recording.windows);
+  std::string warning = StolenWarning(run.steal_share, kWhileMeasured);
   if (!warning.empty()) run.warnings.push_back(std::move(warning));
 }
 

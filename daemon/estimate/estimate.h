@@ -76,6 +76,7 @@ struct RunEstimate {
   Noise noise;  // of the sham windows
   size_t windows_used = 0;
   size_t windows_left_out = 0;
+  double steal_share = 0;  // stolen_time.h
   std::vector<std::string> warnings;
 };
 

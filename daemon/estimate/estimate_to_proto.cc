@@ -91,7 +91,8 @@ Window WindowOf(const v1::RecordedWindow& message) {
                    .units = message.units(),
                    .work_ns = message.work_ns(),
                    .units_in_all = message.units_in_all(),
-                   .stolen = message.stolen(),
+                   .wanted_ns = message.wanted_ns(),
+                   .stolen_ns = message.stolen_ns(),
                    .flaw = message.flaw()};
   for (const v1::GroupFigures& group : message.groups())
     window.groups.push_back({.hits = group.hits(),
@@ -167,7 +168,8 @@ v1::RecordedWindow ToProto(const Window& window) {
     group.set_injected_ns(from.injected_ns);
   }
   message.set_flaw(window.flaw);
-  message.set_stolen(window.stolen);
+  message.set_wanted_ns(window.wanted_ns);
+  message.set_stolen_ns(window.stolen_ns);
   return message;
 }
 
@@ -180,6 +182,7 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   for (const PairEffect& pair : estimate.pairs) Fill(pair, *message.add_pairs());
   AddTexts(estimate.warnings, *message.mutable_warnings());
   message.set_whole(estimate.whole);
+  message.set_steal_share(estimate.steal_share);
   return message;
 }
 

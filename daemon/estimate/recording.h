@@ -64,8 +64,10 @@ struct Window {
   // Of a metric that is sampled: from how many steps of it, or observations, that is known. 0: from
   // each unit.
   double ticks = 0;
-  // Of what the machine's processors were wanted for, the share that its hypervisor gave to others.
-  double stolen = 0;
+  // Of all of the machine's processors: what they were wanted for meanwhile, and of that what the
+  // hypervisor did not give (steal time). Both 0: not known.
+  uint64_t wanted_ns = 0;
+  uint64_t stolen_ns = 0;
   std::vector<GroupFigures> groups;
   std::string flaw;  // why it does not count; empty: it does
   // Its flaw is that there was no work, or that it took longer than can be measured.

@@ -6,23 +6,21 @@
 namespace sbump {
 
 double StolenShare(const std::vector<Window>& windows) {
-  double stolen_ns = 0, whole_ns = 0;
+  double stolen_ns = 0, wanted_ns = 0;
   for (const Window& window : windows) {
-    if (window.end_ns <= window.begin_ns) continue;
-    const auto length_ns = static_cast<double>(window.end_ns - window.begin_ns);
-    stolen_ns += window.stolen * length_ns;
-    whole_ns += length_ns;
+    stolen_ns += static_cast<double>(window.stolen_ns);
+    wanted_ns += static_cast<double>(window.wanted_ns);
   }
-  return whole_ns > 0 ? stolen_ns / whole_ns : 0;
+  return wanted_ns > 0 ? stolen_ns / wanted_ns : 0;
 }
 
-std::string StolenWarning(double share, std::string_view while_what) {
+std::string StolenWarning(double share, std::string_view when) {
   if (share < kMuchStolen) return "";
-  return StrCat(
-      while_what, ", the hypervisor gave ", Percent(share),
-      " of the time that processors were wanted for here to other machines: threads are woken "
-      "milliseconds late then, and where a unit takes little more than that, what is hidden may "
-      "look critical, and what is critical worse than it is; try again when the host is less busy");
+  return StrCat(when, " steal time was ", Percent(share),
+                " of the processor time that was wanted (other machines on the host, or a limit of "
+                "this one): threads are woken milliseconds late then, and where a unit takes only "
+                "some of these, what is hidden may look critical, and what is critical worse than "
+                "it is");
 }
 
 }  // namespace sbump

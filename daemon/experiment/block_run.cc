@@ -1,6 +1,7 @@
 #include "daemon/experiment/block_run.h"
 
 #include "absl/cleanup/cleanup.h"
+#include "daemon/base/processor_time.h"
 #include "daemon/experiment/windows.h"
 
 namespace sbump {
@@ -13,8 +14,10 @@ absl::StatusOr<Window> RunWindow(Specimen& specimen, const Arm& arm, const Timin
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + timing.window_ns));
   SB_ASSIGN_OR_RETURN(const Mark end, specimen.TakeMark());
+  const ProcessorTime time = Between(machine, specimen.MachineTime());
   SB_ASSIGN_OR_RETURN(Window window, MeasuredBetween(specimen, begin, end, arm.delay_ns.size()));
-  window.stolen = StolenShare(machine, specimen.MachineTime());
+  window.wanted_ns = time.wanted_ns;
+  window.stolen_ns = time.stolen_ns;
   return window;
 }
 

@@ -23,7 +23,7 @@ struct Pilot {
   std::vector<double> hits_per_unit;  // of each group; 0: never called
   std::vector<GroupTargets> targets;  // likewise
   double settle_ns = -1;              // below 0: not seen
-  double stolen = 0;                  // meanwhile (Window::stolen)
+  double stolen = 0;                  // meanwhile (StolenShare())
   // Of a latency, the one that it was mostly found in.
   std::optional<LatencyBucket> bucket;
 };

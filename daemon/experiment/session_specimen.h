@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/base/processor_time.h"
 #include "daemon/estimate/window_work.h"
 #include "daemon/experiment/metric_feed.h"
 #include "daemon/experiment/specimen.h"

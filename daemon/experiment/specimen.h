@@ -54,7 +54,7 @@ class Specimen {
   virtual absl::StatusOr<Mark> TakeMark() = 0;
   virtual absl::Status WaitUntil(uint64_t at_ns) = 0;
 
-  // Of the machine that it runs on.
+  // Of the machine that it runs on; zeros where that is not known.
   virtual ProcessorTime MachineTime() const { return {}; }
   // Of each group; of none where that is not to be told.
   virtual absl::StatusOr<std::vector<GroupTargets>> FindTargets() {

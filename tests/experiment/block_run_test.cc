@@ -50,7 +50,10 @@ TEST(BlockRunTest, AWindowKnowsWhatWasStolen) {
                 windows.push_back(window);
                 return absl::OkStatus();
               }).ok());
-  for (const Window& window : windows) EXPECT_NEAR(window.stolen, 0.25, 1e-6);
+  for (const Window& window : windows) {
+    EXPECT_EQ(window.wanted_ns, kTiming.window_ns);
+    EXPECT_NEAR(static_cast<double>(window.stolen_ns) / kTiming.window_ns, 0.25, 1e-6);
+  }
 }
 
 TEST(BlockRunTest, EndsWithoutDelays) {

@@ -66,8 +66,8 @@ class FakeSpecimen : public Specimen {
 
   // Of a processor that is always wanted.
   ProcessorTime MachineTime() const override {
-    return {.wanted = now_ns_,
-            .stolen = static_cast<uint64_t>(stolen * static_cast<double>(now_ns_))};
+    return {.wanted_ns = now_ns_,
+            .stolen_ns = static_cast<uint64_t>(stolen * static_cast<double>(now_ns_))};
   }
 
   const std::vector<Arm>& switches() const { return switches_; }

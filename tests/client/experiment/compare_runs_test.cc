@@ -103,6 +103,16 @@ TEST(CompareRuns, WarnsOfAnotherPaceAndOfOtherPatterns) {
                           HasSubstr("the second run ended early")));
 }
 
+TEST(CompareRuns, WarnsOfARunOnAMachineThatWasNotAllThere) {
+  RunFile other = RealRun();
+  for (v1::RecordedWindow& window : other.stages[0].windows) {
+    window.set_wanted_ns(100'000'000);
+    window.set_stolen_ns(30'000'000);
+  }
+  EXPECT_THAT(Compared(RealRun(), std::move(other)).warnings(),
+              ElementsAre(HasSubstr("in the second run steal time was 30.0 %")));
+}
+
 TEST(CompareRuns, GroupsOfAllExperimentsAreComparedButNoConfirmation) {
   RunFile second = RankedRun();
   for (v1::RecordedWindow& window : second.stages[2].windows)  // the confirmation

@@ -1,5 +1,6 @@
 #include "client/experiment/ranking.h"
 
+#include "daemon/estimate/stolen_time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -177,6 +178,20 @@ TEST(Ranking, TheCostOfProbesIsTheLargestOfAny) {
     EXPECT_EQ(ranking.intrusion_high(), 0.06);
   }
   EXPECT_FALSE(RankingFor({unknown}).has_intrusion());
+}
+
+TEST(Ranking, StealTimeIsToldOnceAndTheMostOfIt) {
+  std::vector<Made> all;
+  for (const double share : {0.2, 0.3, 0.01}) {
+    v1::ExperimentResult& result = all.emplace_back(Of({Mattering("a", 1)})).result;
+    result.set_steal_share(share);
+    const std::string warning = StolenWarning(share, kWhileMeasured);
+    if (!warning.empty()) result.add_warnings(warning);
+  }
+  const v1::Ranking ranking = RankingFor(all);
+  EXPECT_EQ(ranking.steal_share(), 0.3);
+  ASSERT_EQ(ranking.warnings_size(), 1);
+  EXPECT_EQ(ranking.warnings(0), StolenWarning(0.3, kWhileMeasured));
 }
 
 TEST(Ranking, PartsWithoutAnAnswerHaveNoSum) {
