@@ -79,7 +79,7 @@ def _function(function, result, gain):
 # ---- The experiment ----
 
 def sweep(case, seed, daemon, target, effort):
-    """What is kept of the plan, and the results by name. Where the machine is so busy that its budget holds too few
+    """What is kept of the plan and of all of it, and the results by name. Where the machine is so busy that its budget holds too few
     blocks it has twice as much."""
     answer = _answer(case, seed, daemon, target, effort.budget_s)
     if answer.code == TOO_SMALL and "budget" in answer.err:
@@ -89,7 +89,9 @@ def sweep(case, seed, daemon, target, effort):
     last = messages[-1] if messages else {}
     if answer.code != 0 or "results" not in last or last["partial"]:
         raise AssertionError("the experiment came to no end, status %d: %s" % (answer.code, last_line(answer.err)))
-    return {key: plan.get(key) for key in KEPT_OF_PLAN}, {result["name"]: result for result in last["results"]}
+    kept = {key: plan.get(key) for key in KEPT_OF_PLAN}
+    kept["steal_share"] = last["steal_share"]
+    return kept, {result["name"]: result for result in last["results"]}
 
 
 def last_line(text):

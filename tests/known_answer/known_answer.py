@@ -6,6 +6,7 @@ import pathlib
 import platform
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -63,7 +64,7 @@ class Suite:
         # Those of one family take turns.
         python = self.pythons[seed // len(families.NAMES) % len(self.pythons)]
         where = {"date": str(datetime.date.today()), "machine": self.machine, "processors": self.processors,
-                 "load": os.getloadavg()[0], "python": python.name, "sbump": version()}
+                 "load": os.getloadavg()[0], "python": python.name, "sbump": version(), "commit": commit()}
         begin = time.monotonic()
         record = self.measured(python, family, seed)
         record.update(where, seconds=time.monotonic() - begin)
@@ -104,6 +105,12 @@ def machine():
 
 def version():
     return run_client(None, "version").out.split()[1]
+
+
+def commit():
+    """Of the sources here; empty: they are no repository."""
+    said = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True, check=False)
+    return said.stdout.strip()
 
 
 def seeds(options):
