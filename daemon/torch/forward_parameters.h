@@ -14,8 +14,8 @@ namespace sbump {
 // empty: a class whose `forward` is not a function of Python, or could not be read.
 using ForwardParameters = std::unordered_map<uint64_t, std::vector<std::string>>;
 
-// What is not read until `deadline_ns` (CLOCK_MONOTONIC) is absent or empty; all is absent where the
-// names are too many.
+// What is not read until `deadline_ns` (CLOCK_MONOTONIC) is absent or empty; all is absent where
+// the names are too many.
 ForwardParameters ReadForwardParameters(const MemoryReader& memory, const Interpreter& interpreter,
                                         const std::vector<ModuleTree>& trees, uint64_t deadline_ns);
 
