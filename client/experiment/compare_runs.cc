@@ -139,12 +139,10 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
   if (AskedOf(first).attach().mode() != AskedOf(second).attach().mode())
     comparison.add_warnings("delays spin in one run, and sleep in the other");
   for (const Report* report : {&first, &second}) {
-    if (report->ranking.partial())
-      comparison.add_warnings(
-          StrCat("the ", report == &first ? "first" : "second", " run ended early"));
-    const std::string_view when = report == &first ? "in the first run" : "in the second run";
-    if (std::string warning = StolenWarning(report->ranking.steal_share(), when); !warning.empty())
-      comparison.add_warnings(std::move(warning));
+    const std::string run = report == &first ? "the first run" : "the second run";
+    if (report->ranking.partial()) comparison.add_warnings(StrCat(run, " ended early"));
+    std::string steal = StolenWarning(report->ranking.steal_share(), StrCat("in ", run));
+    if (!steal.empty()) comparison.add_warnings(std::move(steal));
   }
 }
 

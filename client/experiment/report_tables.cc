@@ -193,7 +193,8 @@ std::string EnvironmentSection(const Report& report) {
                                 ? ShownName(header.cpu())
                                 : StrCat(header.processors(), " x ", ShownName(header.cpu())));
   rows += Fact("frequency governor", ShownName(header.governor()));
-  rows += Fact("steal time", Percent(report.ranking.steal_share()));
+  const double steal = report.ranking.steal_share();  // 0 also where it is not known
+  rows += Fact("steal time", steal > 0 ? Percent(steal) : "");
   rows += ProcessesOf(report) + EndsOf(report);
   return Element("h2", "", "Environment") + Facts(rows) + Reproduce(report);
 }

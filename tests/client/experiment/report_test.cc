@@ -209,6 +209,19 @@ TEST(HtmlReport, HasItAll) {
     EXPECT_THAT(page, Not(HasSubstr(part)));
 }
 
+TEST(HtmlReport, TellsOfStealTimeOnlyWhereThereWasSome) {
+  RunFile run = RealRun();
+  EXPECT_THAT(HtmlReport(*MakeReport(run)), Not(HasSubstr("steal time")));
+  for (v1::RecordedWindow& window : run.stages[0].windows) {
+    window.set_wanted_ns(1'000'000'000);
+    window.set_stolen_ns(10'000'000);
+  }
+  const std::string page = HtmlReport(*MakeReport(std::move(run)));
+  EXPECT_THAT(page, HasSubstr("steal time"));
+  EXPECT_THAT(page, HasSubstr("1.0 %"));
+  EXPECT_THAT(page, Not(HasSubstr("steal time was")));  // no warning of so little
+}
+
 TEST(HtmlReport, SeveralExperimentsAreAllThere) {
   const std::string page = HtmlReport(*MakeReport(RankedRun()));
   for (const char* part :
