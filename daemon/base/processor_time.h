@@ -1,5 +1,5 @@
-// What a machine's processors were wanted for, and what its hypervisor gave to other machines of
-// that: a program that is to run waits then, for milliseconds, and no clock in it says why.
+// What a machine's processors were wanted for, and what its hypervisor did not give of that: a
+// program that is to run waits then, for milliseconds, and no clock in it says why.
 #pragma once
 
 #include <cstdint>

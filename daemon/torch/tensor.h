@@ -43,7 +43,7 @@ struct TensorLayout {
   bool operator==(const TensorLayout&) const = default;
 };
 
-// Tries each place that can be, on all of `samples` (at most kMostSamples are looked at)). One that
+// Tries each place that can be, on all of `samples` (at most kMostSamples are looked at). One that
 // modules contradict is taken only where each is, and most of them agree with it.
 // kDataLoss: none fits them all; kFailedPrecondition: several do, or no sample tells them apart.
 inline constexpr size_t kMostSamples = 256;
