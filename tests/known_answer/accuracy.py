@@ -30,7 +30,7 @@ def all_of(records):
     if not records:
         return []
     found = figures.results(records)
-    lines = where(records) + [""] + summary(found) + [""] + families(found) + [""] + verdicts(found)
+    lines = where(records) + [""] + summary(records) + [""] + families(found) + [""] + verdicts(found)
     lost = figures.failed(records)
     if lost:
         lines += ["", "Without an answer:", ""]
@@ -65,9 +65,10 @@ def _version(name):
 
 # ---- Figures against their aims ----
 
-def summary(found):
+def summary(records):
+    found = figures.results(records)
     rows = [("", "n", "measured", "aim", "met", "")]
-    rows += _criticality(found) + _predictions(found) + _how_often(found)
+    rows += _criticality(found) + _predictions(found) + _intervals(records) + _how_often(found)
     return _table(rows)
 
 
@@ -106,7 +107,7 @@ def _how_often(found):
     violated = figures.at_most_violated(figures.of_kind(found, BOUND))
     signs = figures.wrong_signs(found)
     right, undecided = figures.right_verdicts(found)
-    return _intervals(found) + [
+    return [
         _rate("95 % interval of prediction less gain holds 0", figures.covers_gain(exact), 0.95),
         _rate("p < 0.05 of functions that nothing can be due to (A/A)", figures.false_positives(found), 0.05),
         ("\"at most\" violated where theory gives a bound only", violated.runs, _share(violated),
@@ -118,11 +119,11 @@ def _how_often(found):
     ]
 
 
-def _intervals(found):
-    name = "95 %% interval of criticality holds the one that is known%s"
-    periods = [(name % (", since " + EXACTNESS_SINCE), figures.since(found, EXACTNESS_SINCE)),
-               (name % (", before " + EXACTNESS_SINCE), figures.before(found, EXACTNESS_SINCE))]
-    return [_rate(name, figures.covers_criticality(some), 0.95) for name, some in periods if some or not found]
+def _intervals(records):
+    name = "95 %% interval of criticality holds the one that is known, %s " + EXACTNESS_SINCE
+    periods = [(name % "since", [one for one in records if one["date"] >= EXACTNESS_SINCE]),
+               (name % "before", [one for one in records if one["date"] < EXACTNESS_SINCE])]
+    return [_rate(name, figures.covers_criticality(figures.results(some)), 0.95) for name, some in periods if some]
 
 
 def _rate(name, share, nominal):

@@ -15,7 +15,6 @@ LEVEL = 0.05
 class Result:
     """One function of one draw."""
     family: str
-    date: str
     name: str
     kind: str
     truth: dict
@@ -49,20 +48,12 @@ def _result(record, function):
     saved = measured["hits_per_unit"] * function["removed_ns"] / record["unit_ns"]
     criticality = [measured.get(key) for key in ("criticality", "ci_low", "ci_high")]
     predicted = [None if value is None else value * saved for value in criticality]
-    return Result(record["family"], record["date"], function["name"], function["kind"], function["truth"], measured,
+    return Result(record["family"], function["name"], function["kind"], function["truth"], measured,
                   tuple(predicted) if real else None, (real["gain"], real["low"], real["high"]) if real else None)
 
 
 def of_kind(found, *kinds):
     return [one for one in found if one.kind in kinds]
-
-
-def since(found, date):
-    return [one for one in found if one.date >= date]
-
-
-def before(found, date):
-    return [one for one in found if one.date < date]
 
 
 def failed(records):

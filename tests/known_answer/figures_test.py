@@ -36,6 +36,14 @@ def found(*functions):
     return figures.results([record(*functions)])
 
 
+class ResultTest(unittest.TestCase):
+    def test_needs_not_where_and_when(self):
+        """As draw.run() gives it."""
+        by_itself = {key: record(function())[key] for key in ("seed", "family", "unit_ns", "functions")}
+        self.assertEqual([one.name for one in figures.results([by_itself])], ["f"])
+        self.assertEqual(figures.failed([by_itself]), [])
+
+
 class PredictionTest(unittest.TestCase):
     def test_criticality_times_calls_times_time(self):
         one, = found(function(measured=(0.5, 0.4, 0.7)))
