@@ -1,6 +1,7 @@
 #include "daemon/estimate/plan_precision.h"
 
 #include <cmath>
+#include <vector>
 
 #include "daemon/estimate/distributions.h"
 #include "daemon/estimate/plan.h"
@@ -15,14 +16,14 @@ constexpr double kRankEfficiency = 0.977;
 // What one more leaves of an experiment's length at most.
 constexpr double kWorthASham = 0.95;
 
-// Squares of what the doses, and the shams, are off their mean.
+// Half the squares of what pairs of windows differ by (block_slopes), the top dose being 1.
 double Spread(size_t doses, size_t shams) {
-  double sum = 0, squares = 0, dose = 1;
-  for (size_t i = 0; i < doses; ++i, dose /= 2) {
-    sum += dose;
-    squares += dose * dose;
-  }
-  return squares - sum * sum / static_cast<double>(doses + shams);
+  std::vector<double> windows(shams, 0.0);
+  for (size_t i = doses; i-- > 0;) windows.push_back(std::pow(0.5, static_cast<double>(i)));
+  double squares = 0;
+  for (size_t i = 0; i < windows.size() / 2; ++i)
+    squares += std::pow(windows[windows.size() - 1 - i] - windows[i], 2);
+  return squares / 2;
 }
 
 // Of the slope over all blocks, as an effect of the top dose: as a share of a unit.

@@ -7,20 +7,20 @@
 
 namespace sbump {
 
-inline constexpr size_t kMostShams = 16;
+inline constexpr size_t kMostShams = 4;  // further ones are no dose's partner
 
 struct Precision {
   double cv = 0;         // of a window's time for each unit
   double top_share = 0;  // injected into a unit at the top dose, as a share of it
   size_t doses = 3;      // each twice the one before
-  size_t shams = 1;      // windows without delay in a block, which all groups share
+  size_t shams = 1;      // windows without delay in a block
 };
 
 // Of all doses of a group, the top one being 1.
 double SumOfDoses(size_t doses);
 
-// Windows without delay in a block with which an experiment is the shortest for its precision: as
-// each group is held against all of them, one would make all slopes as uncertain as itself.
+// Windows without delay in a block with which an experiment is the shortest for its precision: each
+// dose of a group may have one for itself, which all groups share.
 size_t ShamsFor(size_t groups, size_t doses);
 
 // Of the 95 % interval of a criticality. `blocks` >= 2.

@@ -1,5 +1,6 @@
 #include "daemon/estimate/block_slopes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,11 +22,31 @@ TEST(BlockSlopesTest, ALineHasItsSlopeInEachBlock) {
   for (const double slope : slopes.values()) EXPECT_NEAR(slope, 0.7, 1e-3);
 }
 
-// Least squares by hand: x 0, 1, 2; y 5, 6, 9: slope (9 - 5) / 2.
-TEST(BlockSlopesTest, IsLeastSquares) {
-  const BlockSlopes slopes = SlopesOf({Block({{0, 0, 5}, {10, 1, 6}, {20, 2, 9}})});
+// By hand: pairs (0, 4) and (1, 2) differ by 4 and 1 in x, by 9 and 1 in y: (4 * 9 + 1 * 1) / 17.
+TEST(BlockSlopesTest, IsLeastSquaresOfPairs) {
+  const BlockSlopes slopes = SlopesOf({Block({{20, 2, 7}, {0, 0, 5}, {40, 4, 14}, {10, 1, 6}})});
   ASSERT_EQ(slopes.used.size(), 1u);
-  EXPECT_DOUBLE_EQ(slopes.used[0].slope, 2);
+  EXPECT_DOUBLE_EQ(slopes.used[0].slope, 37.0 / 17);
+}
+
+// The first sham is the top dose's partner, the second one the next dose's; 1000 is nobody's, as
+// are shams that are left over.
+TEST(BlockSlopesTest, ShamsAreTakenOneForEachDose) {
+  const BlockSamples block = Block({{0, 0, 5}, {40, 4, 13}, {0, 0, 7}, {10, 1, 1000}, {20, 2, 9}});
+  EXPECT_DOUBLE_EQ(SlopesOf({block}).used.at(0).slope, (4.0 * 8 + 2 * 2) / 20);
+  const BlockSamples left_over = Block({{0, 0, 5}, {0, 0, 900}, {40, 4, 13}, {0, 0, 1000}});
+  EXPECT_DOUBLE_EQ(SlopesOf({left_over}).used.at(0).slope, 2);
+}
+
+// Whatever noise is like, each window's counts as much upwards in one as downwards in another.
+TEST(BlockSlopesTest, WeightsAreEven) {
+  for (const size_t shams : {1, 2, 3, 4}) {
+    std::vector<Sample> samples(shams);
+    for (const double dose : {1, 2, 4}) samples.push_back({.asked_ns = dose, .x_ns = dose});
+    std::vector<double> weights = SlopeWeightsOf(samples), negated = weights;
+    for (double& weight : negated) weight = -weight;
+    EXPECT_THAT(weights, testing::UnorderedElementsAreArray(negated)) << shams;
+  }
 }
 
 TEST(BlockSlopesTest, BlocksThatSayNothingAreLeftOutAndCounted) {

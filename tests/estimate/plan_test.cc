@@ -123,22 +123,22 @@ TEST(PlanTest, GroupsShareTheShams) {
   PilotFigures pilot = Service();
   pilot.hits_per_unit = {2, 100};
   const auto plan = MakePlan(pilot, {.unprobed_every = 0});
-  EXPECT_EQ(ShamsOf(*plan), 2u);
-  ASSERT_EQ(plan->arms.size(), 8u);
-  EXPECT_EQ(plan->arms[7].delay_ns, (std::vector<uint64_t>{0, 1'000}));
+  EXPECT_EQ(ShamsOf(*plan), 1u);
+  ASSERT_EQ(plan->arms.size(), 7u);
+  EXPECT_EQ(plan->arms[6].delay_ns, (std::vector<uint64_t>{0, 1'000}));
 }
 
-// Each of 30 groups is held against the same windows without delay: of one alone there were more
-// noise in all slopes than of all windows of doses.
+// Each of 30 groups is held against the same windows without delay: a second one, for the dose that
+// is not the top one, costs next to nothing. A third one would be no dose's partner.
 TEST(PlanTest, ManyGroupsHaveSeveralShams) {
   PilotFigures pilot = Service();
   pilot.hits_per_unit.assign(30, 1);
   const auto several = MakePlan(pilot, {.half_width = 0.1, .doses = 2}),
              one = MakePlan(pilot, {.half_width = 0.1, .doses = 2, .shams = 1});
   ASSERT_TRUE(several.ok() && one.ok()) << one.status();
-  EXPECT_EQ(ShamsOf(*several), 4u);
+  EXPECT_EQ(ShamsOf(*several), 2u);
   EXPECT_EQ(ShamsOf(*one), 1u);
-  EXPECT_LT(several->duration_ns, 0.7 * one->duration_ns);
+  EXPECT_LT(several->duration_ns, 0.87 * one->duration_ns);
 }
 
 // What could not be judged is not begun.
@@ -171,7 +171,7 @@ TEST(PlanTest, ForASeldomGroupOthersAreNotMeasuredLonger) {
   const auto both = MakePlan(pilot, {.half_width = 0.1, .longest_delay_ns = 200'000});
   ASSERT_TRUE(both.ok()) << both.status();
   EXPECT_LE(both->half_width, 0.1);
-  EXPECT_LE(both->blocks, 30u);
+  EXPECT_LE(both->blocks * both->arms.size(), 270u) << "windows";
   ASSERT_EQ(both->notes.size(), 1u);
   EXPECT_EQ(both->notes[0].find("1 group is called too seldom"), 0u) << both->notes[0];
   pilot.hits_per_unit = {0.01};

@@ -24,10 +24,15 @@ class Noise {
   double Next() {
     state_ = kind_.ar * state_ + std::sqrt(1 - kind_.ar * kind_.ar) * Normal(random_);
     if (Uniform(random_) < kind_.jumps) level_ = kind_.jump_sd * Normal(random_);
-    return kind_.sd * state_ + level_ + kind_.drift * (count_++ / windows_);
+    return kind_.sd * state_ + level_ + kind_.drift * (count_++ / windows_) + HeldUpBy();
   }
 
  private:
+  double HeldUpBy() {
+    if (kind_.held_up == 0 || Uniform(random_) >= kind_.held_up) return 0;
+    return -kind_.held_up_mean * std::log(Uniform(random_));
+  }
+
   const NoiseKind& kind_;
   double windows_;
   Random& random_;
@@ -73,6 +78,12 @@ NoiseKind ArDriftJumps() {
           .drift = 0.05,
           .jumps = 1.0 / 16,
           .jump_sd = 0.05};
+}
+NoiseKind HeldUp() {
+  return {.name = "0.02 %, one window in seven held up",
+          .sd = 2e-4,
+          .held_up = 0.15,
+          .held_up_mean = 0.01};
 }
 
 Truth Linear(std::vector<double> criticalities) {

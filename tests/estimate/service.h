@@ -28,6 +28,8 @@ struct NoiseKind {
   double drift = 0;           // over the whole experiment, along a line
   double jumps = 0;           // the chance of a new level, at each window
   double jump_sd = 0;         // of that level
+  double held_up = 0;         // the chance of a window that is held up, exponential
+  double held_up_mean = 0;    // by
   double unprobed_share = 0;  // what a unit takes less without probes
 };
 
@@ -35,6 +37,8 @@ NoiseKind Iid();
 NoiseKind Ar();
 NoiseKind ArDrift();
 NoiseKind ArDriftJumps();
+// Of a machine that nothing else runs on, as measured: hardly any, but for a window now and then.
+NoiseKind HeldUp();
 
 // What injected times of the groups, for each unit, add to a unit.
 using Truth = std::function<double(const std::vector<double>& x_ns)>;

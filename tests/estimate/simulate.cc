@@ -3,7 +3,7 @@
 //   bazel run -c opt //tests/estimate:simulate -- [runs, 1000 by default] [seed of the first, 0 by
 //   default]
 //
-// Four kinds of noise (service.cc); 4 doses in ratio 0:1:2:4, the top one 10 % of a unit, 12
+// Five kinds of noise (service.cc); 4 doses in ratio 0:1:2:4, the top one 10 % of a unit, 12
 // blocks. In brackets: the binomial 99 % interval (Clopper and Pearson) of a share.
 #include <algorithm>
 #include <boost/math/distributions/beta.hpp>
@@ -175,7 +175,7 @@ void Head(const std::string& title, int runs, const std::string& columns) {
 }
 
 int Main(int runs) {
-  const std::vector<NoiseKind> noises = {Iid(), Ar(), ArDrift(), ArDriftJumps()};
+  const std::vector<NoiseKind> noises = {Iid(), Ar(), ArDrift(), ArDriftJumps(), HeldUp()};
   Head("One group", runs,
        "| noise | 95 % interval covers 1 | found where there is nothing | the same, balanced | "
        "found: criticality 0.5 | found: criticality 1 |\n|---|---|---|---|---|---|");

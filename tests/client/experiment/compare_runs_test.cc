@@ -57,7 +57,7 @@ TEST(CompareRuns, WhatMattersLessIsFound) {
               HasSubstr("it matters less in the second run, by -0.9"));
   const std::vector<std::string> lines = ComparisonLines(comparison, Palette(false), 100);
   EXPECT_THAT(lines[0], HasSubstr("DIFFERENCE"));
-  EXPECT_THAT(lines[1], HasSubstr("1.29 [1.06, 1.58]"));
+  EXPECT_THAT(lines[1], HasSubstr("1.27 [1.05, 1.59]"));
   for (const std::string& line : lines) EXPECT_THAT(line, Not(HasSubstr("nan")));
 }
 
