@@ -1,5 +1,6 @@
 #include "client/experiment/dose_response.h"
 
+#include <algorithm>
 #include <map>
 
 #include "daemon/estimate/mean.h"
@@ -18,18 +19,17 @@ double LevelOf(const BlockSamples& block, double slope) {
 
 struct Dose {
   Mean x_ns;
-  std::vector<double> effects_ns;  // one of each block
+  std::vector<double> effects_ns;  // one of each window whose block has a sham
 };
 
+// Against one window without delay, as slopes are (daemon/estimate/block_slopes.h).
 void AddEffects(const BlockSamples& block, std::map<double, Dose>& doses) {
-  std::map<double, Mean> y_ns;
+  const auto sham = std::ranges::find(block.samples, 0.0, &Sample::asked_ns);
   for (const Sample& sample : block.samples) {
-    y_ns[sample.asked_ns].Add(sample.y_ns);
-    if (sample.asked_ns > 0) doses[sample.asked_ns].x_ns.Add(sample.x_ns);
-  }
-  if (y_ns.count(0) == 0) return;
-  for (const auto& [asked_ns, mean] : y_ns) {
-    if (asked_ns > 0) doses[asked_ns].effects_ns.push_back(mean.value() - y_ns[0].value());
+    if (sample.asked_ns == 0) continue;
+    Dose& dose = doses[sample.asked_ns];
+    dose.x_ns.Add(sample.x_ns);
+    if (sham != block.samples.end()) dose.effects_ns.push_back(sample.y_ns - sham->y_ns);
   }
 }
 

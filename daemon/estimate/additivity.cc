@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "daemon/base/str_cat.h"
-#include "daemon/estimate/mean.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/words.h"
 
@@ -45,15 +44,6 @@ const Window* Find(const std::vector<const Window*>& windows, size_t arm) {
   return found == windows.end() ? nullptr : *found;
 }
 
-// Over a block's windows without delay.
-Mean ShamNs(const Recording& recording, const std::vector<const Window*>& windows) {
-  Mean sham_ns;
-  for (const Window* window : windows) {
-    if (recording.arms[window->arm].kind == ArmKind::kSham) sham_ns.Add(NsPerUnit(*window));
-  }
-  return sham_ns;
-}
-
 // Interactions of blocks in ns for each unit, and how much each group alone was given.
 struct Differences {
   std::vector<double> interactions;
@@ -63,12 +53,11 @@ struct Differences {
 Differences DifferencesOf(const Recording& recording, const Factorial& arms) {
   Differences result;
   for (const auto& windows : UsableBlocks(recording)) {
-    const Mean sham_ns = ShamNs(recording, windows);
-    const Window *first = Find(windows, arms.first), *second = Find(windows, arms.second),
-                 *both = Find(windows, arms.both);
-    if (sham_ns.count == 0 || first == nullptr || second == nullptr || both == nullptr) continue;
+    const Window *sham = ShamOf(recording, windows), *first = Find(windows, arms.first),
+                 *second = Find(windows, arms.second), *both = Find(windows, arms.both);
+    if (sham == nullptr || first == nullptr || second == nullptr || both == nullptr) continue;
     result.interactions.push_back(NsPerUnit(*both) - NsPerUnit(*first) - NsPerUnit(*second) +
-                                  sham_ns.value());
+                                  NsPerUnit(*sham));
     result.first_x_ns += InjectedNsPerUnit(*first, arms.first_group);
     result.second_x_ns += InjectedNsPerUnit(*second, arms.second_group);
   }

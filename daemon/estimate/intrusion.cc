@@ -18,21 +18,24 @@ bool IsMuch(const Intrusion& intrusion, const std::vector<double>& differences) 
   return differences.size() > 1 && least_ns > kMuch * intrusion.unprobed_ns;
 }
 
+// There is one at most.
+const Window* UnprobedOf(const Recording& recording, const std::vector<const Window*>& windows) {
+  const auto unprobed = std::ranges::find_if(windows, [&](const Window* window) {
+    return recording.arms[window->arm].kind == ArmKind::kUnprobed;
+  });
+  return unprobed == windows.end() ? nullptr : *unprobed;
+}
+
 }  // namespace
 
 std::optional<Intrusion> IntrusionOf(const Recording& recording, double level) {
   std::vector<double> differences;
   Mean unprobed_in_all;
   for (const auto& windows : UsableBlocks(recording)) {
-    Mean sham, unprobed;
-    for (const Window* window : windows) {
-      const ArmKind kind = recording.arms[window->arm].kind;
-      if (kind == ArmKind::kSham) sham.Add(NsPerUnit(*window));
-      if (kind == ArmKind::kUnprobed) unprobed.Add(NsPerUnit(*window));
-    }
-    if (sham.count == 0 || unprobed.count == 0) continue;
-    differences.push_back(sham.value() - unprobed.value());
-    unprobed_in_all.Add(unprobed.value());
+    const Window *sham = ShamOf(recording, windows), *unprobed = UnprobedOf(recording, windows);
+    if (sham == nullptr || unprobed == nullptr) continue;
+    differences.push_back(NsPerUnit(*sham) - NsPerUnit(*unprobed));
+    unprobed_in_all.Add(NsPerUnit(*unprobed));
   }
   if (differences.empty()) return std::nullopt;
   Intrusion intrusion = {.ns_per_unit = EstimateMiddle(differences, level)};

@@ -50,6 +50,13 @@ std::vector<std::vector<const Window*>> UsableBlocks(const Recording& recording)
   return blocks;
 }
 
+const Window* ShamOf(const Recording& recording, const std::vector<const Window*>& windows) {
+  const auto sham = std::ranges::find_if(windows, [&](const Window* window) {
+    return recording.arms[window->arm].kind == ArmKind::kSham;
+  });
+  return sham == windows.end() ? nullptr : *sham;
+}
+
 Sample SampleOf(const Recording& recording, const Window& window, size_t group) {
   const Arm& arm = recording.arms[window.arm];
   Sample sample = {.y_ns = NsPerUnit(window)};

@@ -36,4 +36,8 @@ std::vector<BlockSamples> SamplesOf(const Recording& recording, size_t group);
 // Usable windows of one block, in order of time: of each block that has any.
 std::vector<std::vector<const Window*>> UsableBlocks(const Recording& recording);
 
+// The first sham window of a block; null where it has none. What is held against one window alone,
+// not against the mean of several, has noise that is even about 0 (block_slopes).
+const Window* ShamOf(const Recording& recording, const std::vector<const Window*>& windows);
+
 }  // namespace sbump
