@@ -9,8 +9,8 @@ import figures
 BEGIN, END = "<!-- known-answer:begin -->", "<!-- known-answer:end -->"
 CHAIN = ("serial",)
 MOST_RMSE, MOST_VIOLATED = 0.03, 0.05
-# Intervals of draws from that day on take in how exactly a delay is known (daemon/estimate/exactness.h).
-EXACTNESS_SINCE = "2026-11-29"
+# Intervals of draws from that seed on are of pairs of windows (daemon/estimate/block_slopes.h).
+PAIRS_SINCE = 148
 
 
 def markdown(records, may_sleep=(), another_machine=()):
@@ -120,9 +120,9 @@ def _how_often(found):
 
 
 def _intervals(records):
-    name = "95 %% interval of criticality holds the one that is known, %s " + EXACTNESS_SINCE
-    periods = [(name % "since", [one for one in records if one["date"] >= EXACTNESS_SINCE]),
-               (name % "before", [one for one in records if one["date"] < EXACTNESS_SINCE])]
+    name = "95 %% interval of criticality holds the one that is known, seeds %s %d"
+    periods = [(name % ("from", PAIRS_SINCE), [one for one in records if one["seed"] >= PAIRS_SINCE]),
+               (name % ("before", PAIRS_SINCE), [one for one in records if one["seed"] < PAIRS_SINCE])]
     return [_rate(name, figures.covers_criticality(figures.results(some)), 0.95) for name, some in periods if some]
 
 

@@ -25,6 +25,7 @@ class Effort:
     budget_s: float = 60   # of the experiment
     window_s: float = 0.4  # of what is really taken away
     blocks: int = 10
+    runs: pathlib.Path = None  # a folder for the experiments' .sbump files
 
 
 SHORT = Effort(budget_s=45, window_s=0.3, blocks=4)
@@ -81,9 +82,10 @@ def _function(function, result, gain):
 def sweep(case, seed, daemon, target, effort):
     """What is kept of the plan and of all of it, and the results by name. Where the machine is so busy that its budget holds too few
     blocks it has twice as much."""
-    answer = _answer(case, seed, daemon, target, effort.budget_s)
+    kept = ["-o", effort.runs / ("%d.sbump" % seed)] if effort.runs else []
+    answer = _answer(case, seed, daemon, target, effort.budget_s, kept)
     if answer.code == TOO_SMALL and "budget" in answer.err:
-        answer = _answer(case, seed, daemon, target, 2 * effort.budget_s)
+        answer = _answer(case, seed, daemon, target, 2 * effort.budget_s, kept)
     messages = [json.loads(line) for line in answer.out.splitlines()]
     plan = next((message["plan"] for message in messages if "plan" in message), {})
     last = messages[-1] if messages else {}
@@ -98,12 +100,12 @@ def last_line(text):
     return (text.splitlines() or [""])[-1]
 
 
-def _answer(case, seed, daemon, target, budget_s):
+def _answer(case, seed, daemon, target, budget_s, kept):
     groups = ["--group=%s=*/%s:%s" % (one.name, one.file or case.program, one.name) for one in case.functions]
     # The control is off: of tasks side by side a unit's own delay costs each a part, as it should.
     return daemon.ctl("sweep", "--pid", target.pid, "--metric", "calls:*/work.py:unit", *groups, "--budget",
                       "%gs" % budget_s, "--top-share", case.top_percent, "--seed", seed + 1, "--max-stop", "1s",
-                      "--no-controls", "--yes", "--format", "json", *case.options, seconds=30 + budget_s)
+                      "--no-controls", "--yes", "--format", "json", *kept, *case.options, seconds=30 + budget_s)
 
 
 # ---- The real thing ----

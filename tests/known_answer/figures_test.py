@@ -157,10 +157,10 @@ class MarkdownTest(unittest.TestCase):
             "3.11.2_debian"])
 
     def test_intervals_of_before_are_told_apart(self):
-        since = {**record(function(), function(measured=(1.2, 1.1, 1.3)), seed=2), "date": accuracy.EXACTNESS_SINCE}
-        name = "95 % interval of criticality holds the one that is known, "
+        since = record(function(), function(measured=(1.2, 1.1, 1.3)), seed=accuracy.PAIRS_SINCE)
+        name = "95 % interval of criticality holds the one that is known, seeds "
         text = accuracy.markdown([record(function()), since])
-        self.assertIn("| 1 of 2,", self.row(text, name + "since"))
+        self.assertIn("| 1 of 2,", self.row(text, name + "from"))
         self.assertIn("| 1 of 1,", self.row(text, name + "before"))
         self.assertNotIn(name + "before", accuracy.markdown([since]))
 

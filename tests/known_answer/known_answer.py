@@ -1,5 +1,6 @@
 """Programs whose truth is known, one draw after the other; see tests/known_answer/run."""
 import argparse
+import dataclasses
 import datetime
 import os
 import pathlib
@@ -36,6 +37,7 @@ def arguments():
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--runs", type=pathlib.Path)
     return parser.parse_args()
 
 
@@ -137,10 +139,17 @@ def main():
         sys.exit(run(options, kept, processors))
 
 
+def effort_of(options):
+    effort = draw.SHORT if options.short else draw.Effort()
+    if options.runs:
+        options.runs.mkdir(parents=True, exist_ok=True)
+    return dataclasses.replace(effort, runs=options.runs)
+
+
 def run(options, kept, processors):
     """The exit status."""
     records = Records(kept, processors)
-    suite = Suite(pythons(options.python), records, draw.SHORT if options.short else draw.Effort(), processors)
+    suite = Suite(pythons(options.python), records, effort_of(options), processors)
     end = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     done = records.all()
     todo = [(seed, family) for seed, family in seeds(options) if seed not in done]
