@@ -87,6 +87,19 @@ void OneGroup(const NoiseKind& noise, uint32_t blocks, int runs) {
   Row(name, {covers, false_positives, of_balanced, power_half, power_one});
 }
 
+// One group without effect, a block of which holds so many shams.
+void HeldUpWindows(size_t shams, int runs) {
+  Counts covers, below, above;
+  for (int run = 0; run < runs; ++run) {
+    const Recording recording = Record(Doses(1, 12, 1, shams), Linear({0}), HeldUp(), SeedOf(run));
+    const auto estimate = EstimateMiddle(SlopesOf(SamplesOf(recording, 0)).values(), 0.95);
+    covers.Add(estimate.interval->Contains(0));
+    below.Add(estimate.interval->high < 0);
+    above.Add(estimate.interval->low > 0);
+  }
+  Row(std::to_string(shams), {covers, below, above});
+}
+
 // Five groups, of which one matters; and five of which none does.
 void ManyGroups(const NoiseKind& noise, int runs) {
   Counts all_covered, any_false;
@@ -182,6 +195,9 @@ int Main(int runs) {
   for (const NoiseKind& noise : noises) OneGroup(noise, 12, runs);
   OneGroup(ArDriftJumps(), 8, runs);
   OneGroup(ArDriftJumps(), 24, runs);
+  Head("A group without effect, where one window in seven is held up", runs,
+       "| shams | 95 % interval holds 0 | is below | is above |\n|---|---|---|---|");
+  for (const size_t shams : {1, 2, 3}) HeldUpWindows(shams, runs);
   Head("Five groups at once", runs,
        "| noise | all five simultaneous intervals hold | any found where there is nothing |\n"
        "|---|---|---|");
