@@ -1,6 +1,5 @@
 #include "client/experiment/dose_response.h"
 
-#include <algorithm>
 #include <map>
 
 #include "daemon/estimate/mean.h"
@@ -19,17 +18,20 @@ double LevelOf(const BlockSamples& block, double slope) {
 
 struct Dose {
   Mean x_ns;
-  std::vector<double> effects_ns;  // one of each window whose block has a sham
+  std::vector<double> effects_ns;  // one of each block with a sham window
 };
 
-// Against one window without delay, as slopes are (daemon/estimate/block_slopes.h).
+// Of a dose that a block has two windows of, one: what is ranked is blocks. Against one window
+// without delay, as slopes are (daemon/estimate/block_slopes.h).
 void AddEffects(const BlockSamples& block, std::map<double, Dose>& doses) {
-  const auto sham = std::ranges::find(block.samples, 0.0, &Sample::asked_ns);
-  for (const Sample& sample : block.samples) {
-    if (sample.asked_ns == 0) continue;
-    Dose& dose = doses[sample.asked_ns];
-    dose.x_ns.Add(sample.x_ns);
-    if (sham != block.samples.end()) dose.effects_ns.push_back(sample.y_ns - sham->y_ns);
+  std::map<double, const Sample*> windows;
+  for (const size_t i : ByDose(block.samples))
+    windows.emplace(block.samples[i].asked_ns, &block.samples[i]);
+  for (const auto& [asked_ns, window] : windows) {
+    if (asked_ns == 0) continue;
+    doses[asked_ns].x_ns.Add(window->x_ns);
+    if (windows.contains(0))
+      doses[asked_ns].effects_ns.push_back(window->y_ns - windows.at(0)->y_ns);
   }
 }
 

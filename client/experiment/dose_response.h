@@ -20,11 +20,11 @@ struct DosePoint {
   double y_ns = 0;
 };
 
-// Of all windows of one dose, against the first sham window of their blocks.
+// Of a window of one dose in each block, against one sham window of that block.
 struct DoseMean {
   double asked_ns = 0;
   double x_ns = 0;                   // mean
-  double effect_ns = 0;              // more per unit than in those: Hodges-Lehmann over blocks
+  double effect_ns = 0;              // more per unit than in that: Hodges-Lehmann over blocks
   std::optional<Interval> interval;  // 95 %, of effect_ns; nothing with fewer than six blocks
   size_t blocks = 0;
 };

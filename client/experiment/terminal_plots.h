@@ -21,7 +21,7 @@ bool LocaleHasUtf8(const Environment& environment);
 // Criticalities, ranked, with their 95 % intervals.
 std::vector<std::string> CriticalityPlot(const ReportedStage& stage, const PlotStyle& style);
 
-// What each dose of a group did to the time per unit, against the sham windows, in percent of it.
+// What each dose of a group did to the time per unit, against a sham window, in percent of it.
 // Empty where no dose was tried.
 std::vector<std::string> DosePlot(const ReportedStage& stage, size_t group, const PlotStyle& style);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 namespace sbump {
@@ -13,15 +12,7 @@ struct Pair {
   double x_ns = 0;            // that `more` has more
 };
 
-// Not by what was injected: that has noise in it, and only what was asked for was in random order.
-std::vector<size_t> ByDose(const std::vector<Sample>& samples) {
-  std::vector<size_t> order(samples.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return samples[i].asked_ns; });
-  return order;
-}
-
-// Of different doses.
+// Ends with the first pair of one dose: all that is between has that, too.
 std::vector<Pair> PairsOf(const std::vector<Sample>& samples) {
   const std::vector<size_t> order = ByDose(samples);
   std::vector<Pair> pairs;
@@ -39,12 +30,13 @@ double SquaresOf(const std::vector<Pair>& pairs) {
   return squares;
 }
 
-// A tenth of the most at least: a smaller difference is one of noise, and a slope over it could be
-// anything.
+// Some pair differs by a tenth of what was injected at most: a smaller difference is one of noise,
+// and a slope over it could be anything.
 bool HaveSpread(const std::vector<Sample>& samples, const std::vector<Pair>& pairs) {
-  if (pairs.empty()) return false;
-  const double most_x_ns = std::ranges::max_element(samples, {}, &Sample::x_ns)->x_ns;
-  return most_x_ns > 0 && std::sqrt(SquaresOf(pairs)) >= 0.1 * most_x_ns;
+  double most_x_ns = 0, most_apart_ns = 0;
+  for (const Sample& sample : samples) most_x_ns = std::max(most_x_ns, sample.x_ns);
+  for (const Pair& pair : pairs) most_apart_ns = std::max(most_apart_ns, std::abs(pair.x_ns));
+  return most_x_ns > 0 && most_apart_ns >= 0.1 * most_x_ns;
 }
 
 std::optional<double> SlopeOf(const std::vector<Sample>& samples) {
@@ -60,9 +52,10 @@ std::optional<double> SlopeOf(const std::vector<Sample>& samples) {
 std::vector<double> SlopeWeightsOf(const std::vector<Sample>& samples) {
   const std::vector<Pair> pairs = PairsOf(samples);
   if (!HaveSpread(samples, pairs)) return {};
+  const double squares = SquaresOf(pairs);
   std::vector<double> weights(samples.size(), 0.0);
   for (const Pair& pair : pairs) {
-    weights[pair.more] = pair.x_ns / SquaresOf(pairs);
+    weights[pair.more] = pair.x_ns / squares;
     weights[pair.less] = -weights[pair.more];
   }
   return weights;

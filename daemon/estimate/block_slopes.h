@@ -1,13 +1,14 @@
 // How much longer a unit takes for each nanosecond injected into it, in each block for itself. What
 // a block is like as a whole has no part in it.
 //
-// Windows go in pairs, the greatest dose with the least, the next with the next; the slope is the
-// least-squares one of what pairs differ by, through nothing. Any window's noise then counts
-// upwards as it does downwards in a window that might have been its partner, so that slopes lie
-// evenly about the true one whatever noise is like. Ranks of them (signed_rank) need that: a
-// machine at times holds a window up and never hurries one, and of all windows' least squares,
-// several shams to one top dose, such noise makes slopes that are too small more often than too
-// great.
+// Windows go in pairs, the greatest dose with the least, the second greatest with the second least,
+// and so on; an odd one in the middle is left out. The slope is the least-squares one, through 0,
+// of what the windows of a pair differ by. Swap the noise of the two windows of each pair: that is
+// as likely, as arms have random places in a block, and turns each difference round. So slopes lie
+// symmetrically about the true one whatever noise is like, as long as delays do not change it.
+// Ranks of slopes (signed_rank) need that: a machine at times holds a window up and never hurries
+// one, and least squares of all windows, several shams to one top dose, would then make slopes that
+// are too small more often than too great.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +26,13 @@ struct BlockSlope {
 
 struct BlockSlopes {
   std::vector<BlockSlope> used;
-  // Fewer than two windows, one dose only, or much the same injected in each pair.
+  // Fewer than two windows, one dose only, or much the same injected into all.
   size_t left_out = 0;
 
   std::vector<double> values() const;
 };
 
-// In order of time. The slope is the sum of weight times y. Empty where the samples give none.
+// The slope is the sum of weight times y. Empty where the samples give none.
 std::vector<double> SlopeWeightsOf(const std::vector<Sample>& samples);
 
 BlockSlopes SlopesOf(const std::vector<BlockSamples>& blocks);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/random.h"
@@ -25,23 +24,20 @@ double Product(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// The coefficient of (x / top)^2 beside those of 1 and x; nothing with fewer than three doses.
+// Two slopes, of the third greatest window to the greatest and of the least to the second greatest,
+// by how much the first one is the greater: symmetric about the truth for the same reason as
+// block_slopes. As the coefficient of (x / top)^2. Nothing with fewer than three doses or four
+// windows.
 std::optional<double> BendOf(const std::vector<Sample>& samples, double top_x_ns) {
-  std::set<double> doses;
-  std::vector<double> x, squares, y;
-  for (const Sample& sample : samples) {
-    doses.insert(sample.asked_ns);
-    x.push_back(sample.x_ns / top_x_ns);
-    squares.push_back(x.back() * x.back());
-    y.push_back(sample.y_ns);
-  }
-  if (doses.size() < 3) return std::nullopt;
-  Centre(x);
-  Centre(squares);
-  const double along = Product(squares, x) / Product(x, x);
-  for (size_t i = 0; i < x.size(); ++i) squares[i] -= along * x[i];
-  const double bend = Product(squares, y) / Product(squares, squares);
-  return std::isfinite(bend) ? std::optional(bend) : std::nullopt;
+  const std::vector<size_t> order = ByDose(samples);
+  if (order.size() < 4) return std::nullopt;
+  const Sample &top = samples[order.back()], &second = samples[order[order.size() - 2]],
+               &third = samples[order[order.size() - 3]], &least = samples[order.front()];
+  if (!(top.asked_ns > second.asked_ns && second.asked_ns > third.asked_ns)) return std::nullopt;
+  const double steeper = (top.y_ns - third.y_ns) / (top.x_ns - third.x_ns) -
+                         (second.y_ns - least.y_ns) / (second.x_ns - least.x_ns);
+  const double bend = steeper / (top.x_ns + third.x_ns - second.x_ns - least.x_ns);
+  return std::isfinite(bend) ? std::optional(bend * top_x_ns * top_x_ns) : std::nullopt;
 }
 
 double TopX(const std::vector<BlockSamples>& blocks) {

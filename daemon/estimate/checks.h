@@ -25,7 +25,7 @@ inline constexpr size_t kCheckDraws = 1'999;
 
 // How far y bends away from a line, in ns for each unit at the top dose. > 0: the more is injected
 // the more each ns costs, as with slack. Nothing with fewer than three doses, the sham one of them,
-// in six blocks.
+// or four windows, in six blocks.
 std::optional<CheckResult> Curvature(const std::vector<BlockSamples>& blocks);
 
 // The correlation of neighbouring windows in a block, beyond `slope` times x and beyond what any

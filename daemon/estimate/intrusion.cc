@@ -18,7 +18,7 @@ bool IsMuch(const Intrusion& intrusion, const std::vector<double>& differences) 
   return differences.size() > 1 && least_ns > kMuch * intrusion.unprobed_ns;
 }
 
-// There is one at most.
+// The first one: a plan has one in a block at most.
 const Window* UnprobedOf(const Recording& recording, const std::vector<const Window*>& windows) {
   const auto unprobed = std::ranges::find_if(windows, [&](const Window* window) {
     return recording.arms[window->arm].kind == ArmKind::kUnprobed;

@@ -16,7 +16,8 @@ constexpr double kRankEfficiency = 0.977;
 // What one more leaves of an experiment's length at most.
 constexpr double kWorthASham = 0.95;
 
-// Half the squares of what pairs of windows differ by (block_slopes), the top dose being 1.
+// Squares of what pairs of windows differ by (block_slopes), the top dose being 1; half of them, as
+// a difference has the noise of two windows.
 double Spread(size_t doses, size_t shams) {
   std::vector<double> windows(shams, 0.0);
   for (size_t i = doses; i-- > 0;) windows.push_back(std::pow(0.5, static_cast<double>(i)));

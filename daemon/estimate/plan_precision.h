@@ -7,7 +7,7 @@
 
 namespace sbump {
 
-inline constexpr size_t kMostShams = 4;  // further ones are no dose's partner
+inline constexpr size_t kMostShams = 4;  // as many as doses: further ones have no partner
 
 struct Precision {
   double cv = 0;         // of a window's time for each unit
@@ -19,14 +19,16 @@ struct Precision {
 // Of all doses of a group, the top one being 1.
 double SumOfDoses(size_t doses);
 
-// Windows without delay in a block with which an experiment is the shortest for its precision: each
-// dose of a group may have one for itself, which all groups share.
+// Windows without delay in a block, which all groups share, with which an experiment is the
+// shortest for its precision: one, or two with three groups or more. A further one would be the
+// partner of a small dose, or of none.
 size_t ShamsFor(size_t groups, size_t doses);
 
 // Of the 95 % interval of a criticality. `blocks` >= 2.
 double HalfWidth(const Precision& precision, uint32_t blocks);
 
 // Of the top dose on a unit's time, as a share of it: found with a power of 80 %, at 5 % two-sided.
+// By the interval; the permutation test, which all windows have a part in, may find it sooner.
 double SmallestEffect(const Precision& precision, uint32_t blocks);
 
 // The fewest, from kFewestBlocksOfPlan on, that have both; nothing where kMostBlocks have not.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 namespace sbump {
 
@@ -51,19 +53,30 @@ std::vector<std::vector<const Window*>> UsableBlocks(const Recording& recording)
 }
 
 const Window* ShamOf(const Recording& recording, const std::vector<const Window*>& windows) {
-  const auto sham = std::ranges::find_if(windows, [&](const Window* window) {
-    return recording.arms[window->arm].kind == ArmKind::kSham;
-  });
-  return sham == windows.end() ? nullptr : *sham;
+  const Window* sham = nullptr;
+  for (const Window* window : windows) {
+    if (recording.arms[window->arm].kind == ArmKind::kSham &&
+        (sham == nullptr || window->arm < sham->arm))
+      sham = window;
+  }
+  return sham;
 }
 
 Sample SampleOf(const Recording& recording, const Window& window, size_t group) {
   const Arm& arm = recording.arms[window.arm];
-  Sample sample = {.y_ns = NsPerUnit(window)};
+  Sample sample = {.y_ns = NsPerUnit(window), .arm = window.arm};
   if (arm.kind == ArmKind::kSham) return sample;
   sample.asked_ns = static_cast<double>(arm.delay_ns[group]);
   sample.x_ns = InjectedNsPerUnit(window, group);
   return sample;
+}
+
+std::vector<size_t> ByDose(const std::vector<Sample>& samples) {
+  std::vector<size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(
+      order, {}, [&](size_t i) { return std::make_tuple(samples[i].asked_ns, samples[i].arm, i); });
+  return order;
 }
 
 std::vector<BlockSamples> SamplesOf(const Recording& recording, size_t group) {

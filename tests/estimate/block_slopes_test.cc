@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -29,13 +30,18 @@ TEST(BlockSlopesTest, IsLeastSquaresOfPairs) {
   EXPECT_DOUBLE_EQ(slopes.used[0].slope, 37.0 / 17);
 }
 
-// The first sham is the top dose's partner, the second one the next dose's; 1000 is nobody's, as
-// are shams that are left over.
+// The first sham arm is the top dose's partner, the second one the next dose's; 1000 is nobody's,
+// as are shams that are left over. Wherever they are in the block: only arms have random places.
 TEST(BlockSlopesTest, ShamsAreTakenOneForEachDose) {
-  const BlockSamples block = Block({{0, 0, 5}, {40, 4, 13}, {0, 0, 7}, {10, 1, 1000}, {20, 2, 9}});
-  EXPECT_DOUBLE_EQ(SlopesOf({block}).used.at(0).slope, (4.0 * 8 + 2 * 2) / 20);
-  const BlockSamples left_over = Block({{0, 0, 5}, {0, 0, 900}, {40, 4, 13}, {0, 0, 1000}});
-  EXPECT_DOUBLE_EQ(SlopesOf({left_over}).used.at(0).slope, 2);
+  std::vector<Sample> block = {
+      {0, 0, 5, 0}, {0, 0, 7, 1}, {10, 1, 1000, 2}, {20, 2, 9, 3}, {40, 4, 13, 4}};
+  for (int turn = 0; turn < 5; ++turn) {
+    EXPECT_DOUBLE_EQ(SlopesOf({Block(block)}).used.at(0).slope, (4.0 * 8 + 2 * 2) / 20) << turn;
+    std::rotate(block.begin(), block.begin() + 2, block.end());
+  }
+  const std::vector<Sample> left_over = {
+      {0, 0, 900, 1}, {40, 4, 13, 3}, {0, 0, 1000, 2}, {0, 0, 5, 0}};
+  EXPECT_DOUBLE_EQ(SlopesOf({Block(left_over)}).used.at(0).slope, 2);
 }
 
 // Whatever noise is like, each window's counts as much upwards in one as downwards in another.
@@ -113,7 +119,7 @@ TEST(BlockSlopesTest, CallsThatComeWithTimeAndNotWithWorkAreNoBias) {
   }
   double mean = 0;
   for (const double slope : SlopesOf(SamplesOf(recording, 0)).values()) mean += slope / 2'000;
-  // Standard error: 0.05 / (0.1 sqrt(0.547 * 2,000)) = 0.015.
+  // Standard error: 0.05 / (0.1 sqrt(0.531 * 2,000)) = 0.015.
   EXPECT_NEAR(mean, 0, 0.05);
 }
 

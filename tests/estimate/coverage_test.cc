@@ -65,6 +65,16 @@ TEST(CoverageTest, WindowsThatAreHeldUpDrawNoIntervalAside) {
   }
 }
 
+// A pace that drifts, and no noise that would hide it: shams are partners wherever they are.
+TEST(CoverageTest, ADriftDrawsNoIntervalAside) {
+  for (const size_t shams : {2, 3, 4}) {
+    const Sides sides = SidesOf({.sd = 2e-4, .drift = 0.05}, shams);
+    EXPECT_GE(sides.covered, 364) << shams << " shams";
+    EXPECT_LE(sides.below, 22) << shams << " shams";
+    EXPECT_LE(sides.above, 22) << shams << " shams";
+  }
+}
+
 // What a plan says of an experiment's precision, against a hundred experiments.
 TEST(CoverageTest, IntervalsAreAsWideAsPlanned) {
   for (const uint32_t blocks : {12, 24}) {
@@ -79,7 +89,7 @@ TEST(CoverageTest, IntervalsAreAsWideAsPlanned) {
   }
 }
 
-// Each dose against a window without delay of its own, which all groups share.
+// Each dose of a group against a sham of its own; all groups share those.
 TEST(CoverageTest, GroupsShareSeveralShams) {
   constexpr size_t kGroups = 6, kShams = 3;
   int covered = 0, found = 0, opened = 0;

@@ -68,8 +68,7 @@ TEST(PlanTest, NarrowerIntervalsTakeMoreBlocksOrGreaterDoses) {
   EXPECT_EQ(dose->blocks, kFewestBlocksOfPlan);
 }
 
-// The rule of thumb for two arms, 15.7 (noise / effect)^2 windows of each, is that of least squares
-// with two doses; three more doses of one block share the work.
+// The rule of thumb for two arms, 15.7 (noise / effect)^2 windows of each.
 TEST(PlanTest, SmallerEffectsTakeMoreBlocks) {
   PilotFigures pilot = Service();
   pilot.window_ns = 110e6;
@@ -119,7 +118,7 @@ size_t ShamsOf(const Plan& plan) {
   return std::ranges::count(plan.arms, ArmKind::kSham, &Arm::kind);
 }
 
-TEST(PlanTest, GroupsShareTheShams) {
+TEST(PlanTest, TwoGroupsShareASham) {
   PilotFigures pilot = Service();
   pilot.hits_per_unit = {2, 100};
   const auto plan = MakePlan(pilot, {.unprobed_every = 0});

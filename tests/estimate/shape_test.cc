@@ -124,6 +124,26 @@ TEST(ChecksTest, SoundRunsAreHardlyWarnedOf) {
   EXPECT_LE(trend, 9);
 }
 
+// As above. 1 of 200 is expected on either side.
+TEST(ChecksTest, WindowsThatAreHeldUpAreNoBend) {
+  for (const size_t shams : {1, 2, 3}) {
+    int bends = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed)
+      bends +=
+          Curvature(SamplesOf(Record(Doses(1, 12, 1, shams), Linear({0}), HeldUp(), seed), 0))->p <=
+          kCheckAlpha;
+    EXPECT_LE(bends, 9) << shams << " shams";
+  }
+}
+
+TEST(CurvatureTest, NothingOfThreeWindows) {
+  Recording recording = Record(Doses(1, 12), Linear({1}), Iid(), 1);
+  for (Window& window : recording.windows) {
+    if (window.arm == 1) window.flaw = "lost";
+  }
+  EXPECT_FALSE(Curvature(SamplesOf(recording, 0)));
+}
+
 TEST(ChecksTest, NeighboursThatAreAlikeAreSeen) {
   const NoiseKind noise = {.sd = 0.02, .ar = 0.9};
   const auto blocks = SamplesOf(Record(Doses(1, 24), Linear({1}), noise, 3), 0);
