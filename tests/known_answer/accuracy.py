@@ -9,8 +9,9 @@ import figures
 BEGIN, END = "<!-- known-answer:begin -->", "<!-- known-answer:end -->"
 CHAIN = ("serial",)
 MOST_RMSE, MOST_VIOLATED = 0.03, 0.05
-# Intervals of draws from that seed on are of pairs of windows (daemon/estimate/block_slopes.h).
-PAIRS_SINCE = 148
+# What intervals of draws are of since 2026-11-29: slopes of pairs of windows (daemon/estimate/block_slopes.h). Those of
+# before are of least squares over all windows of a block, and have no "estimator".
+ESTIMATOR = "pairs"
 
 
 def markdown(records, may_sleep=(), another_machine=()):
@@ -30,7 +31,7 @@ def all_of(records):
     if not records:
         return []
     found = figures.results(records)
-    lines = where(records) + [""] + summary(records) + [""] + families(found) + [""] + verdicts(found)
+    lines = where(records) + [""] + summary(records) + [""] + families(found) + [""] + hidden(found) + verdicts(found)
     lost = figures.failed(records)
     if lost:
         lines += ["", "Without an answer:", ""]
@@ -120,10 +121,24 @@ def _how_often(found):
 
 
 def _intervals(records):
-    name = "95 %% interval of criticality holds the one that is known, seeds %s %d"
-    periods = [(name % ("from", PAIRS_SINCE), [one for one in records if one["seed"] >= PAIRS_SINCE]),
-               (name % ("before", PAIRS_SINCE), [one for one in records if one["seed"] < PAIRS_SINCE])]
-    return [_rate(name, figures.covers_criticality(figures.results(some)), 0.95) for name, some in periods if some]
+    name = "95 % interval of criticality holds the one that is known"
+    now = [one for one in records if one.get("estimator") == ESTIMATOR]
+    before = figures.results([one for one in records if one.get("estimator") != ESTIMATOR])
+    return (_intervals_of(name, figures.results(now)) if now else []) + (
+        [_covers(name + ", by the estimator of before", before)] if before else [])
+
+
+def _intervals_of(name, found):
+    hidden = figures.of_kind(found, HIDDEN)
+    rows = [_covers(name, found)]
+    if hidden:
+        rows += [_covers("the same, but for hidden functions", [one for one in found if one.kind != HIDDEN]),
+                 _covers("the same, of hidden functions alone", hidden)]
+    return rows
+
+
+def _covers(name, found):
+    return _rate(name, figures.covers_criticality(found), 0.95)
 
 
 def _rate(name, share, nominal):
@@ -177,6 +192,24 @@ def _family_row(family, name, kind, some):
 def _null_row(some):
     off = figures.of_criticality(some)
     return "all", "`null`", NULL, len(some), "0", _off(off), "", "", ""
+
+
+def hidden(found):
+    """What the time of these is worth, which theory takes to be nothing: as delays say, and by what was taken away."""
+    groups = collections.defaultdict(list)
+    for one in figures.of_kind(found, HIDDEN):
+        if one.real:
+            groups[one.family, one.name].append(one)
+    rows = [("hidden function", "n", "criticality by delays, median", "below 0", "by what was really taken away, median", "below 0")]
+    for family, name in sorted(groups, key=lambda key: NAMES.index(key[0])):
+        some = groups[family, name]
+        rows.append(("%s `%s`" % (family, name), len(some), *_middle([one.criticality[0] for one in some]),
+                     *_middle([one.real_criticality for one in some])))
+    return _table(rows) + [""] if groups else []
+
+
+def _middle(values):
+    return "%+.4f" % statistics.median(values), sum(value < 0 for value in values)
 
 
 def _off(off):

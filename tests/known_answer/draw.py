@@ -6,7 +6,7 @@ import random
 
 import families
 from case import NULL
-from harness.daemon import Daemon
+from harness.daemon import Daemon, run_client
 from harness.target import Target
 import real
 
@@ -67,11 +67,23 @@ def _measured(case, seed, daemon, target, effort):
     }
 
 
+def estimate_again(record, run):
+    """Puts into a record what its recording says by now."""
+    answer = run_client(None, "report", run, "--format", "json")
+    results = {result["name"]: result for result in json.loads(answer.out.splitlines()[-1])["results"]}
+    for function in record["functions"]:
+        function["measured"] = _kept(results.get(function["name"]))
+
+
+def _kept(result):
+    return result and {key: result[key] for key in KEPT if key in result}
+
+
 def _function(function, result, gain):
     record = {"name": function.name, "kind": function.kind, "removed_ns": 1e9 * function.removed_s,
               "truth": {"criticality": function.criticality, "calls": function.calls, "gain": function.gain,
                         "verdict": function.verdict},
-              "measured": result and {key: result[key] for key in KEPT if key in result}}
+              "measured": _kept(result)}
     if gain:
         record["real"] = dict(zip(("gain", "low", "high"), gain))
     return record

@@ -19,12 +19,18 @@ class Result:
     kind: str
     truth: dict
     measured: dict
+    saved: float      # what is taken away, in parts of a unit; 0 of what nothing is taken from
     predicted: tuple  # what taking time away would gain, in parts of a unit, with its interval; None: none is
     real: tuple       # what that gained
 
     @property
     def criticality(self):
         return self.measured["criticality"], self.measured.get("ci_low"), self.measured.get("ci_high")
+
+    @property
+    def real_criticality(self):
+        """Of what is taken away, what was gained."""
+        return self.real[0] / self.saved
 
     @property
     def error(self):
@@ -48,7 +54,7 @@ def _result(record, function):
     saved = measured["hits_per_unit"] * function["removed_ns"] / record["unit_ns"]
     criticality = [measured.get(key) for key in ("criticality", "ci_low", "ci_high")]
     predicted = [None if value is None else value * saved for value in criticality]
-    return Result(record["family"], function["name"], function["kind"], function["truth"], measured,
+    return Result(record["family"], function["name"], function["kind"], function["truth"], measured, saved,
                   tuple(predicted) if real else None, (real["gain"], real["low"], real["high"]) if real else None)
 
 

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 import accuracy
-from case import ADDITIVE, BOUND, NULL
+from case import ADDITIVE, BOUND, HIDDEN, NULL
 import figures
 
 
@@ -157,12 +157,26 @@ class MarkdownTest(unittest.TestCase):
             "3.11.2_debian"])
 
     def test_intervals_of_before_are_told_apart(self):
-        since = record(function(), function(measured=(1.2, 1.1, 1.3)), seed=accuracy.PAIRS_SINCE)
-        name = "95 % interval of criticality holds the one that is known, seeds "
+        since = {**record(function(), function(measured=(1.2, 1.1, 1.3)), seed=2), "estimator": accuracy.ESTIMATOR}
+        name = "95 % interval of criticality holds the one that is known"
         text = accuracy.markdown([record(function()), since])
-        self.assertIn("| 1 of 2,", self.row(text, name + "from"))
-        self.assertIn("| 1 of 1,", self.row(text, name + "before"))
-        self.assertNotIn(name + "before", accuracy.markdown([since]))
+        self.assertIn("| 1 of 2,", self.row(text, name + " |"))
+        self.assertIn("| 1 of 1,", self.row(text, name + ", by the estimator of before"))
+        self.assertNotIn("of before", accuracy.markdown([since]))
+
+    def test_intervals_of_hidden_functions_are_told_apart(self):
+        hidden = function("h", HIDDEN, truth=0, measured=(-0.002, -0.003, -0.001), real=(-0.0004, -0.0008, 0))
+        text = accuracy.markdown([{**record(function(), hidden), "estimator": accuracy.ESTIMATOR}])
+        self.assertIn("| 1 of 2,", self.row(text, "95 % interval of criticality holds"))
+        self.assertIn("| 1 of 1,", self.row(text, "the same, but for hidden"))
+        self.assertIn("| 0 of 1,", self.row(text, "the same, of hidden functions alone"))
+
+    def test_what_hidden_functions_are_worth(self):
+        hidden = [function("h", HIDDEN, truth=0, measured=(value, -1, 1), real=(0.1 * value, 0, 0))
+                  for value in (-0.002, 0.001, -0.003)]
+        text = accuracy.markdown([record(function(), *hidden)])
+        self.assertEqual(self.row(text, "serial `h`"), "| serial `h` | 3 | -0.0020 | 2 | -0.0020 | 2 |")
+        self.assertNotIn("hidden function |", accuracy.markdown([record(function())]))
 
     def test_where_processors_may_sleep_is_told_apart(self):
         asleep = {**record(null(p=0.01)), "processors": "may sleep"}

@@ -38,6 +38,7 @@ def arguments():
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--runs", type=pathlib.Path)
+    parser.add_argument("--again", action="store_true")
     return parser.parse_args()
 
 
@@ -66,7 +67,8 @@ class Suite:
         # Those of one family take turns.
         python = self.pythons[seed // len(families.NAMES) % len(self.pythons)]
         where = {"date": str(datetime.date.today()), "machine": self.machine, "processors": self.processors,
-                 "load": os.getloadavg()[0], "python": python.name, "sbump": version(), "commit": commit()}
+                 "load": os.getloadavg()[0], "python": python.name, "sbump": version(), "commit": commit(),
+                 "estimator": accuracy.ESTIMATOR}
         begin = time.monotonic()
         record = self.measured(python, family, seed)
         record.update(where, seconds=time.monotonic() - begin)
@@ -115,6 +117,15 @@ def commit():
     return said.stdout.strip()
 
 
+def estimate_again(records, runs):
+    for record in records.all().values():
+        run = runs / ("%d.sbump" % record["seed"])
+        if run.exists() and "error" not in record:
+            draw.estimate_again(record, run)
+            record.update(commit=commit(), estimator=accuracy.ESTIMATOR)
+            records.replace(record)
+
+
 def seeds(options):
     """[(seed, family)] of what is to be tried."""
     wanted = options.families or (FAMILIES_OF_SHORT if options.short else families.NAMES)
@@ -159,6 +170,8 @@ def run(options, kept, processors):
             print("out of time")
             break
         suite.try_seed(seed, family)
+    if options.again:
+        estimate_again(records, options.runs)
     if options.markdown:
         told = [Records(kept), Records(kept, awake.MAY_SLEEP), Records(kept / "another_machine")]
         accuracy.write(options.markdown, *(list(one.all().values()) for one in told))

@@ -17,13 +17,23 @@ class Records:
         return {record["seed"]: record for record in sorted(found, key=lambda record: record["seed"])}
 
     def add(self, record):
+        self._write(record["family"], self._lines(record["family"]) + [json.dumps(_short(record))])
+
+    def replace(self, record):
+        """The one of its seed."""
+        self._write(record["family"], [json.dumps(_short(record)) if json.loads(line)["seed"] == record["seed"] else line
+                                       for line in self._lines(record["family"])])
+
+    def _lines(self, family):
+        path = self.directory / (family + ".jsonl")
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def _write(self, family, lines):
         """A file has all of it or nothing, whenever this is ended."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        path = self.directory / (record["family"] + ".jsonl")
-        old = path.read_text(encoding="utf-8") if path.exists() else ""
-        new = path.with_suffix(".new")
-        new.write_text(old + json.dumps(_short(record)) + "\n", encoding="utf-8")
-        os.replace(new, path)
+        new = self.directory / (family + ".new")
+        new.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        os.replace(new, self.directory / (family + ".jsonl"))
 
 
 def _short(value):

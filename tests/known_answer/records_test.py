@@ -30,6 +30,12 @@ class RecordsTest(unittest.TestCase):
         self.records.add({"seed": 1, "family": "serial", "load": 2})
         self.assertEqual([self.records.all()[1]["load"], asleep.all()[1]["load"]], [2, 1])
 
+    def test_one_is_replaced(self):
+        for seed in (1, 2, 3):
+            self.records.add({"seed": seed, "family": "serial", "load": seed})
+        self.records.replace({"seed": 2, "family": "serial", "load": 7})
+        self.assertEqual([one["load"] for one in self.records.all().values()], [1, 7, 3])
+
     def test_six_digits(self):
         self.records.add({"seed": 1, "family": "serial", "functions": [{"gain": 0.123456789, "calls": 2, "low": None}]})
         self.assertEqual(self.records.all()[1]["functions"], [{"gain": 0.123457, "calls": 2, "low": None}])
