@@ -116,7 +116,8 @@ std::string TableOf(const DoseResponse& response) {
 constexpr std::string_view kLegend =
     "<p class=\"faint legend\">Circles: windows (hollow: without delay; on the edge: beyond it), "
     "each "
-    "block moved as a whole onto the same level. Diamonds: middles of a dose with 95 % intervals. "
+    "block moved as a whole onto the same level. Diamonds: middle effects of a dose, against one "
+    "window without delay, with 95 % intervals. "
     "Solid line: what was fitted (dashed: the ends of its interval). Dotted: where it would be "
     "were "
     "all of it felt.</p>\n";

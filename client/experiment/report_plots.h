@@ -26,8 +26,8 @@ std::string RankedHtml(const ReportedStage& stage);
 std::string RankedLegend(std::string_view apart, double margin);
 inline constexpr std::string_view kSameRank = "Groups of one rank cannot be told apart.";
 
-// One group: each window as a point over what was injected, the doses' means with intervals, and
-// the fitted line. Empty where no dose was tried.
+// One group: each window as a point over what was injected, the doses' middle effects with
+// intervals, and the fitted line. Empty where no dose was tried.
 std::string DoseHtml(const ReportedStage& stage, size_t group);
 
 // Each window in the order of time: what was done, how long a unit took, and which do not count.

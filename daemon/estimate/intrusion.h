@@ -1,4 +1,4 @@
-// What the probes themselves cost the program: sham windows less unprobed ones.
+// What the probes themselves cost the program: a sham window less an unprobed one.
 #pragma once
 
 #include <optional>

@@ -46,7 +46,7 @@ double Unexplained(const Recording& recording, const Window& window,
   return y;
 }
 
-// Only windows that some group's slope is computed from: an arm of two groups has an effect of its
+// Only sham windows and those of one group's delays: an arm of two groups has an effect of its
 // own, and the unprobed one lacks what probes cost.
 std::vector<const Window*> Shufflable(const Recording& recording,
                                       const std::vector<const Window*>& windows) {

@@ -7,7 +7,7 @@
 
 namespace sbump {
 
-inline constexpr size_t kMostShams = 4;  // as many as doses: further ones have no partner
+inline constexpr size_t kMostShams = 4;  // as many as there may be doses
 
 struct Precision {
   double cv = 0;         // of a window's time for each unit

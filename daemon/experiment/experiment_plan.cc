@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "daemon/base/status.h"
@@ -67,16 +68,24 @@ absl::StatusOr<Plan> PlanWithin(const PilotFigures& figures, const PlanWishes& p
   return plan;
 }
 
+// A bend takes four windows of a block, and where an effect begins two doses.
+std::string_view Untold(size_t doses, size_t shams) {
+  if (doses == 1) return ": whether an effect is straight, or begins late, cannot be told";
+  return doses + shams < 4 ? ": whether an effect is straight cannot be told" : "";
+}
+
+size_t ShamsOf(const Plan& plan) {
+  return std::ranges::count(plan.arms, ArmKind::kSham, &Arm::kind);
+}
+
 // What is less than was wished.
 void AddNotes(const PlanWishes& planned, uint32_t wished, const ExperimentWishes& wishes,
               Plan& plan) {
   if (planned.doses < wished)
     plan.notes.insert(
         plan.notes.begin(),
-        planned.doses > 1
-            ? StrCat("the time holds ", planned.doses, " doses of each group, not ", wished)
-            : StrCat("the time holds 1 dose of each group, not ", wished,
-                     ": whether an effect is straight, or begins late, cannot be told"));
+        StrCat("the time holds ", planned.doses, planned.doses == 1 ? " dose" : " doses",
+               " of each group, not ", wished, Untold(planned.doses, ShamsOf(plan))));
   if (plan.half_width > kShareOfMargin * wishes.margin)
     plan.notes.push_back(
         StrCat("in this time a criticality is known to +-", Fixed(plan.half_width, 2),

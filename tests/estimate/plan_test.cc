@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "daemon/estimate/plan_precision.h"
 #include "daemon/estimate/schedule.h"
 
 namespace sbump {
@@ -125,6 +126,17 @@ TEST(PlanTest, TwoGroupsShareASham) {
   EXPECT_EQ(ShamsOf(*plan), 1u);
   ASSERT_EQ(plan->arms.size(), 7u);
   EXPECT_EQ(plan->arms[6].delay_ns, (std::vector<uint64_t>{0, 1'000}));
+}
+
+TEST(PlanTest, ShamsOfAsManyGroups) {
+  EXPECT_EQ(ShamsFor(30, 1), 1u);
+  for (const size_t doses : {2, 3}) {
+    EXPECT_EQ(ShamsFor(2, doses), 1u) << doses;
+    EXPECT_EQ(ShamsFor(3, doses), 2u) << doses;
+    EXPECT_EQ(ShamsFor(100, doses), 2u) << doses;
+  }
+  EXPECT_EQ(ShamsFor(4, 4), 1u);
+  EXPECT_EQ(ShamsFor(5, 4), 2u);
 }
 
 // Each of 30 groups is held against the same windows without delay: a second one, for the dose that

@@ -48,6 +48,25 @@ TEST(DoseResponse, DosesAreInOrderAndAgainstTheirBlocksSham) {
   EXPECT_NEAR(response.doses[1].interval->low, 10, 1e-9);
 }
 
+// A second window of the dose of 10, and of none, each 1000 later: of one arm only.
+TEST(DoseResponse, OneWindowOfADoseCountsAgainstOneSham) {
+  Recording recording = Made(8);
+  for (uint32_t block = 0; block < 8; ++block) {
+    for (const uint32_t arm : {0u, 2u}) {
+      Window window = recording.windows[3 * block + arm];
+      window.arm = arm + 3;
+      window.begin_ns -= 100;
+      window.work_ns += 10 * 1000;
+      recording.windows.push_back(window);
+    }
+  }
+  recording.arms.resize(6, recording.arms[2]);
+  recording.arms[3] = recording.arms[0];
+  const DoseResponse response = DoseResponseOf(recording, 0, 0.5);
+  EXPECT_NEAR(response.doses[0].effect_ns, 5, 1e-9);
+  EXPECT_EQ(response.doses[0].blocks, 8u);
+}
+
 TEST(DoseResponse, FewBlocksHaveNoIntervalAndNoneHaveNoDose) {
   EXPECT_FALSE(DoseResponseOf(Made(3), 0, 0.5).doses[0].interval);
   EXPECT_TRUE(DoseResponseOf(Made(0), 0, 0.5).doses.empty());
