@@ -129,12 +129,10 @@ def _intervals(records):
 
 
 def _intervals_of(name, found):
-    hidden = figures.of_kind(found, HIDDEN)
-    rows = [_covers(name, found)]
-    if hidden:
-        rows += [_covers("the same, but for hidden functions", [one for one in found if one.kind != HIDDEN]),
-                 _covers("the same, of hidden functions alone", hidden)]
-    return rows
+    felt = [one for one in found if one.kind != HIDDEN]
+    return [_covers(name, found)] + ([] if len(felt) == len(found) else [
+        _covers("the same, but for hidden functions", felt),
+        _covers("the same, of hidden functions alone", figures.of_kind(found, HIDDEN))])
 
 
 def _covers(name, found):

@@ -6,17 +6,15 @@ import random
 
 import families
 from case import NULL
-from harness.daemon import Daemon, run_client
+from harness.daemon import Daemon
 from harness.target import Target
 import real
+from records import kept_of_result
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 WARM_UP_S = 1
 TOO_SMALL = 12  # sbumpctl's exit status, where a budget holds too few blocks
 WASHOUT_S = 0.1
-# What is kept of each group's result.
-KEPT = ("criticality", "ci_low", "ci_high", "verdict", "why", "p", "hits_per_unit", "injected_ns_per_unit", "blocks",
-        "slack_ns", "warnings")
 KEPT_OF_PLAN = ("blocks", "window_ns", "washout_ns", "unit_ns", "variation", "lag1", "seed", "warnings")
 
 
@@ -67,23 +65,11 @@ def _measured(case, seed, daemon, target, effort):
     }
 
 
-def estimate_again(record, run):
-    """Puts into a record what its recording says by now."""
-    answer = run_client(None, "report", run, "--format", "json")
-    results = {result["name"]: result for result in json.loads(answer.out.splitlines()[-1])["results"]}
-    for function in record["functions"]:
-        function["measured"] = _kept(results.get(function["name"]))
-
-
-def _kept(result):
-    return result and {key: result[key] for key in KEPT if key in result}
-
-
 def _function(function, result, gain):
     record = {"name": function.name, "kind": function.kind, "removed_ns": 1e9 * function.removed_s,
               "truth": {"criticality": function.criticality, "calls": function.calls, "gain": function.gain,
                         "verdict": function.verdict},
-              "measured": _kept(result)}
+              "measured": kept_of_result(result)}
     if gain:
         record["real"] = dict(zip(("gain", "low", "high"), gain))
     return record
@@ -94,10 +80,10 @@ def _function(function, result, gain):
 def sweep(case, seed, daemon, target, effort):
     """What is kept of the plan and of all of it, and the results by name. Where the machine is so busy that its budget holds too few
     blocks it has twice as much."""
-    kept = ["-o", effort.runs / ("%d.sbump" % seed)] if effort.runs else []
-    answer = _answer(case, seed, daemon, target, effort.budget_s, kept)
+    output = ["-o", effort.runs / ("%d.sbump" % seed)] if effort.runs else []
+    answer = _answer(case, seed, daemon, target, effort.budget_s, output)
     if answer.code == TOO_SMALL and "budget" in answer.err:
-        answer = _answer(case, seed, daemon, target, 2 * effort.budget_s, kept)
+        answer = _answer(case, seed, daemon, target, 2 * effort.budget_s, output)
     messages = [json.loads(line) for line in answer.out.splitlines()]
     plan = next((message["plan"] for message in messages if "plan" in message), {})
     last = messages[-1] if messages else {}
@@ -112,12 +98,12 @@ def last_line(text):
     return (text.splitlines() or [""])[-1]
 
 
-def _answer(case, seed, daemon, target, budget_s, kept):
+def _answer(case, seed, daemon, target, budget_s, output):
     groups = ["--group=%s=*/%s:%s" % (one.name, one.file or case.program, one.name) for one in case.functions]
     # The control is off: of tasks side by side a unit's own delay costs each a part, as it should.
     return daemon.ctl("sweep", "--pid", target.pid, "--metric", "calls:*/work.py:unit", *groups, "--budget",
                       "%gs" % budget_s, "--top-share", case.top_percent, "--seed", seed + 1, "--max-stop", "1s",
-                      "--no-controls", "--yes", "--format", "json", *kept, *case.options, seconds=30 + budget_s)
+                      "--no-controls", "--yes", "--format", "json", *output, *case.options, seconds=30 + budget_s)
 
 
 # ---- The real thing ----

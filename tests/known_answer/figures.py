@@ -30,7 +30,7 @@ class Result:
     @property
     def real_criticality(self):
         """Of what is taken away, what was gained."""
-        return self.real[0] / self.saved
+        return self.real[0] / self.saved if self.saved else 0
 
     @property
     def error(self):

@@ -172,10 +172,10 @@ class MarkdownTest(unittest.TestCase):
         self.assertIn("| 0 of 1,", self.row(text, "the same, of hidden functions alone"))
 
     def test_what_hidden_functions_are_worth(self):
-        hidden = [function("h", HIDDEN, truth=0, measured=(value, -1, 1), real=(0.1 * value, 0, 0))
-                  for value in (-0.002, 0.001, -0.003)]
+        hidden = [function("h", HIDDEN, truth=0, measured=(value, -1, 1), real=(gain, 0, 0))
+                  for value, gain in ((-0.002, 0.0001), (0.001, 0.0005), (-0.003, -0.0001))]
         text = accuracy.markdown([record(function(), *hidden)])
-        self.assertEqual(self.row(text, "serial `h`"), "| serial `h` | 3 | -0.0020 | 2 | -0.0020 | 2 |")
+        self.assertEqual(self.row(text, "serial `h`"), "| serial `h` | 3 | -0.0020 | 2 | +0.0010 | 1 |")
         self.assertNotIn("hidden function |", accuracy.markdown([record(function())]))
 
     def test_where_processors_may_sleep_is_told_apart(self):

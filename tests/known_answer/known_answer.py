@@ -18,6 +18,7 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 from harness import interpreters  # noqa: E402
 from harness.daemon import SBUMPCTL, run_client  # noqa: E402
 import accuracy  # noqa: E402
+import again  # noqa: E402
 import awake  # noqa: E402
 import draw  # noqa: E402
 import families  # noqa: E402
@@ -39,7 +40,10 @@ def arguments():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--runs", type=pathlib.Path)
     parser.add_argument("--again", action="store_true")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.again and not options.runs:
+        parser.error("--again computes from recordings: --runs says where they are")
+    return options
 
 
 def pythons(paths):
@@ -81,6 +85,8 @@ class Suite:
             return draw.run(python, family, seed, self.effort)
         except (Exception, Overdue) as error:  # what does not work is a result, too
             self.failures += 1
+            if self.effort.runs:
+                (self.effort.runs / ("%d.sbump" % seed)).unlink(missing_ok=True)
             return {"seed": seed, "family": family, "error": "%s: %s" % (type(error).__name__, error)}
         finally:
             signal.alarm(0)
@@ -118,12 +124,20 @@ def commit():
 
 
 def estimate_again(records, runs):
+    """How many could not be."""
+    failures = 0
     for record in records.all().values():
         run = runs / ("%d.sbump" % record["seed"])
-        if run.exists() and "error" not in record:
-            draw.estimate_again(record, run)
-            record.update(commit=commit(), estimator=accuracy.ESTIMATOR)
-            records.replace(record)
+        if "error" in record or not run.exists():
+            continue
+        try:
+            again.estimate(record, run, lambda path: run_client(None, "report", path, "--format", "json"))
+        except again.NotAgain as why:
+            print("not computed again: %s" % why)
+            failures += 1
+            continue
+        records.replace({**record, "estimator": accuracy.ESTIMATOR, "estimated_commit": commit()})
+    return failures
 
 
 def seeds(options):
@@ -171,7 +185,7 @@ def run(options, kept, processors):
             break
         suite.try_seed(seed, family)
     if options.again:
-        estimate_again(records, options.runs)
+        suite.failures += estimate_again(records, options.runs)
     if options.markdown:
         told = [Records(kept), Records(kept, awake.MAY_SLEEP), Records(kept / "another_machine")]
         accuracy.write(options.markdown, *(list(one.all().values()) for one in told))

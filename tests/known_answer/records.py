@@ -5,6 +5,10 @@ import pathlib
 
 from awake import AWAKE
 
+# What is kept of each group's result.
+KEPT = ("criticality", "ci_low", "ci_high", "verdict", "why", "p", "hits_per_unit", "injected_ns_per_unit", "blocks",
+        "slack_ns", "warnings")
+
 
 class Records:
     def __init__(self, directory, processors=AWAKE):
@@ -34,6 +38,10 @@ class Records:
         new = self.directory / (family + ".new")
         new.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         os.replace(new, self.directory / (family + ".jsonl"))
+
+
+def kept_of_result(result):
+    return result and {key: result[key] for key in KEPT if key in result}
 
 
 def _short(value):
