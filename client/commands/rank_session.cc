@@ -27,8 +27,8 @@ namespace {
 constexpr size_t kMostGroups = 32;
 // As many as a file holds.
 constexpr size_t kMostExperiments = kMostRunStages - 1;
-// Each dose is a window in every block, for every group. Whether an effect is straight takes two,
-// and when it begins three: where groups are few there is time for that.
+// Each dose is a window in every block, for every group. Two tell whether an effect is straight,
+// and a third one where it begins, more exactly: where groups are few there is time for that.
 constexpr int kFewGroups = 8;
 constexpr uint32_t kDosesOfMany = 2, kDosesOfFew = 3;
 

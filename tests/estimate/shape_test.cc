@@ -183,6 +183,17 @@ TEST(AdditivityTest, SerialTiedAndSharedSlackAreToldApart) {
   EXPECT_EQ(shared[0].additivity, Additivity::kSuperAdditive) << shared[0].words;
 }
 
+// Of two shams one, by arm and not by time: the other one was held up.
+TEST(AdditivityTest, IsAgainstOneSham) {
+  Design design = Factorial(12);
+  design.arms.push_back(design.arms[0]);
+  Recording recording = Record(design, Linear({1, 1}), {.sd = 0}, 1);
+  for (Window& window : recording.windows) {
+    if (window.arm == 4) window.units /= 2;
+  }
+  EXPECT_NEAR(PairEffectsOf(recording, 0.95)[0].interaction.estimate, 0, 1e-3);
+}
+
 TEST(AdditivityTest, NoiseDoesNotDecide) {
   EXPECT_EQ(Pairs(Linear({1, 1}), 0.05, 1)[0].additivity, Additivity::kUndecided);
 }

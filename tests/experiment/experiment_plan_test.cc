@@ -60,6 +60,8 @@ TEST(ExperimentPlanTest, AShortBudgetHoldsFewerDoses) {
     std::string told;
   };
   for (const Case& a_case : {Case{6'000'000'000, 0, 2, "2 doses of each group, not 3"},
+                             // With one sham, three windows of a block.
+                             Case{5'100'000'000, 0, 2, "not 3: whether an effect is straight"},
                              Case{4'000'000'000, 2, 1, "1 dose of each group, not 2"}}) {
     FakeSpecimen service = Service(0.1);
     Told told;
