@@ -1,6 +1,6 @@
 """Tasks that wait for a service side by side: a call that takes longer costs one of them as much, and the pace that
-divided by their number. A delay stops the loop: replies come one after the other, with more time in between than a
-delay takes."""
+divided by their number. A delay stops the loop: replies begin one after the other, with more time in between than a
+delay takes, but wander."""
 import asyncio
 import loop
 import work
