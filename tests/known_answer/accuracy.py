@@ -69,7 +69,7 @@ def _version(name):
 def summary(records):
     found = figures.results(records)
     rows = [("", "n", "measured", "aim", "met", "")]
-    rows += _criticality(found) + _predictions(found) + _intervals(records) + _how_often(found)
+    rows += _criticality(found) + _predictions(found) + _intervals(records) + _own_delays(found) + _how_often(found)
     return _table(rows)
 
 
@@ -135,6 +135,15 @@ def _intervals_of(name, found):
         _covers("the same, of hidden functions alone", figures.of_kind(found, HIDDEN))])
 
 
+def _own_delays(found):
+    off = figures.of_own_delays(found)
+    if off is None:
+        return []
+    return [("criticality less that of the program's own delays", off.count, "%+.4f on average" % off.bias, "", "",
+             "root mean square %.4f, farthest %+.3f" % (off.rmse, off.worst)),
+            _rate("95 % interval of that holds 0", figures.covers_own_delay(found), 0.95)]
+
+
 def _covers(name, found):
     return _rate(name, figures.covers_criticality(found), 0.95)
 
@@ -171,7 +180,7 @@ def _met_by(share, holds):
 
 def families(found):
     rows = [("family", "function", "theory", "n", "criticality, known", "off by", "gain, predicted", "gain, real",
-             "RMSE")]
+             "RMSE", "off from own delays")]
     groups = collections.defaultdict(list)
     for one in found:
         groups[one.family, one.name, one.kind].append(one)
@@ -184,26 +193,33 @@ def _family_row(family, name, kind, some):
     off, errors = figures.of_criticality(some), figures.of_predictions(some)
     return (family, "`%s`" % name, kind, len(some), _range(known),
             _off(off), _percent(_mean(one.predicted[0] for one in some)), _percent(_mean(one.real[0] for one in some)),
-            _percent(errors.rmse) if kind != BOUND else "")
+            _percent(errors.rmse) if kind != BOUND else "", _off(figures.of_own_delays(some)))
 
 
 def _null_row(some):
     off = figures.of_criticality(some)
-    return "all", "`null`", NULL, len(some), "0", _off(off), "", "", ""
+    return "all", "`null`", NULL, len(some), "0", _off(off), "", "", "", ""
 
 
 def hidden(found):
-    """What the time of these is worth, which theory takes to be nothing: as delays say, and by what was taken away."""
+    """What the time of these is worth, which theory takes to be nothing: as delays of either kind say, and by what was
+    taken away."""
     groups = collections.defaultdict(list)
     for one in figures.of_kind(found, HIDDEN):
         if one.real:
             groups[one.family, one.name].append(one)
-    rows = [("hidden function", "n", "criticality by delays, median", "below 0", "by what was really taken away, median", "below 0")]
+    rows = [("hidden function", "n", "criticality, median", "below 0", "by what was really taken away", "below 0", "n",
+             "by the program's own delays", "below 0")]
     for family, name in sorted(groups, key=lambda key: NAMES.index(key[0])):
         some = groups[family, name]
         rows.append(("%s `%s`" % (family, name), len(some), *_middle([one.criticality[0] for one in some]),
-                     *_middle([one.real_criticality for one in some])))
+                     *_middle([one.real_criticality for one in some]), *_own_of(some)))
     return _table(rows) + [""] if groups else []
+
+
+def _own_of(some):
+    own = [one.own[0] for one in some if one.own]
+    return (len(own), *_middle(own)) if own else (0, "", "")
 
 
 def _middle(values):

@@ -21,6 +21,7 @@ class Function:
     gain: typing.Optional[float] = 0     # of that, in parts of a unit; None: not known to a hundredth
     verdict: typing.Optional[str] = None
     file: typing.Optional[str] = None    # where it is not in the program's own
+    straight: bool = True  # what a delay costs is in proportion to it; else criticality depends on which ones are tried
 
     def __post_init__(self):
         if self.verdict is None and self.criticality is not None:

@@ -21,7 +21,7 @@ KEPT_OF_PLAN = ("blocks", "window_ns", "washout_ns", "unit_ns", "variation", "la
 @dataclasses.dataclass
 class Effort:
     budget_s: float = 60   # of the experiment
-    window_s: float = 0.4  # of what is really taken away
+    window_s: float = 0.4  # of what is really changed
     blocks: int = 10
     runs: pathlib.Path = None  # a folder for the experiments' .sbump files
 
@@ -31,7 +31,7 @@ SHORT = Effort(budget_s=45, window_s=0.3, blocks=4)
 
 def seconds_at_most(effort):
     """After which something hangs."""
-    return 60 + 3 * effort.budget_s + 12 * effort.blocks * (effort.window_s + WASHOUT_S)
+    return 60 + 3 * effort.budget_s + 16 * effort.blocks * (effort.window_s + WASHOUT_S)
 
 
 def drawn(family, seed):
@@ -57,21 +57,25 @@ def _measured(case, seed, daemon, target, effort):
     if target.ask("pace", WARM_UP_S, effort.window_s) is None:
         raise AssertionError("the program does no work")
     plan, results = sweep(case, seed, daemon, target, effort)
-    unit_ns, gains = take_away(case, random.Random(seed), target, effort)
+    own_delays = delays_like(case, plan, results)
+    unit_ns, gains = really_change(case, own_delays, random.Random(seed), target, effort)
     target.end()
     return {
         "seed": seed, "family": case.family, "parameters": case.parameters, "plan": plan, "unit_ns": unit_ns,
-        "functions": [_function(one, results.get(one.name), gains.get(one.name)) for one in case.functions],
+        "functions": [_function(one, results.get(one.name), own_delays.get(one.name), gains) for one in case.functions],
     }
 
 
-def _function(function, result, gain):
+def _function(function, result, own_delay_ns, gains):
     record = {"name": function.name, "kind": function.kind, "removed_ns": 1e9 * function.removed_s,
               "truth": {"criticality": function.criticality, "calls": function.calls, "gain": function.gain,
                         "verdict": function.verdict},
               "measured": kept_of_result(result)}
-    if gain:
-        record["real"] = dict(zip(("gain", "low", "high"), gain))
+    if (LESS, function.name) in gains:
+        record["real"] = dict(zip(("gain", "low", "high"), gains[LESS, function.name]))
+    if own_delay_ns:
+        cost = real.cost(gains[LATER, function.name])
+        record["own_delay"] = {"delay_ns": own_delay_ns, **dict(zip(("cost", "low", "high"), cost))}
     return record
 
 
@@ -108,12 +112,30 @@ def _answer(case, seed, daemon, target, budget_s, output):
 
 # ---- The real thing ----
 
-def take_away(case, chance, target, effort):
-    arms = [real.BASE] + [one.name for one in case.functions if one.kind != NULL]
-    return real.gains([[(arm, _pace(case, arm, target, effort)) for arm in order]
-                       for order in real.orders(arms, effort.blocks, chance)])
+LESS, LATER = "less", "later"  # arms: time is taken away from a function's calls, or the program holds them up itself
 
 
-def _pace(case, arm, target, effort):
-    target.ask("remove", {} if arm is real.BASE else {arm: case.function(arm).removed_s})
+def delays_like(case, plan, results):
+    """{function: of each call, in nanoseconds}: the experiment's largest dose. Of those whose cost is in proportion to it."""
+    top_ns = case.top_percent / 100 * plan["unit_ns"]
+    calls = {one.name: results[one.name]["hits_per_unit"] for one in case.functions
+             if one.kind != NULL and one.straight and one.name in results}
+    return {name: round(top_ns / each) for name, each in calls.items() if each > 0}
+
+
+def really_change(case, own_delays, chance, target, effort):
+    """As real.gains(), of arms of two."""
+    changes = {real.BASE: _change()}
+    changes.update({(LESS, one.name): _change(removed_s={one.name: one.removed_s}) for one in case.functions if one.kind != NULL})
+    changes.update({(LATER, name): _change(delays_ns={name: delay_ns}) for name, delay_ns in own_delays.items()})
+    return real.gains([[(arm, _pace(changes[arm], target, effort)) for arm in order]
+                       for order in real.orders(list(changes), effort.blocks, chance)])
+
+
+def _change(removed_s=None, delays_ns=None):
+    return {"removed_s": removed_s or {}, "delays_ns": delays_ns or {}}
+
+
+def _pace(change, target, effort):
+    target.ask("change", change)
     return target.ask("pace", WASHOUT_S, effort.window_s)

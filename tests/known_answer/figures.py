@@ -22,6 +22,7 @@ class Result:
     saved: float      # what is taken away, in parts of a unit; 0 of what nothing is taken from
     predicted: tuple  # what taking time away would gain, in parts of a unit, with its interval; None: none is
     real: tuple       # what that gained
+    own: tuple        # its criticality by delays of the program's own, with its interval; None: those were not tried
 
     @property
     def criticality(self):
@@ -43,6 +44,13 @@ class Result:
             return None
         return interval.difference(self.predicted, self.real)
 
+    @property
+    def less_own(self):
+        """Its criticality less that of the program's own delays, with its interval; None where one of them has none."""
+        if self.own is None or None in self.own or None in self.criticality:
+            return None
+        return interval.difference(self.criticality, self.own)
+
 
 def results(records):
     return [_result(record, function) for record in records if "error" not in record for function in record["functions"]
@@ -55,7 +63,15 @@ def _result(record, function):
     criticality = [measured.get(key) for key in ("criticality", "ci_low", "ci_high")]
     predicted = [None if value is None else value * saved for value in criticality]
     return Result(record["family"], function["name"], function["kind"], function["truth"], measured, saved,
-                  tuple(predicted) if real else None, (real["gain"], real["low"], real["high"]) if real else None)
+                  tuple(predicted) if real else None, (real["gain"], real["low"], real["high"]) if real else None,
+                  _own(function.get("own_delay"), measured["hits_per_unit"], record["unit_ns"]))
+
+
+def _own(delay, calls, unit_ns):
+    if not delay:
+        return None
+    injected = calls * delay["delay_ns"] / unit_ns
+    return tuple(None if delay[key] is None else delay[key] / injected for key in ("cost", "low", "high"))
 
 
 def of_kind(found, *kinds):
@@ -94,6 +110,11 @@ def of_predictions(found):
 
 def of_criticality(found):
     return errors([one.criticality[0] - one.truth["criticality"] for one in known(found)])
+
+
+def of_own_delays(found):
+    """Criticality less that of the program's own delays."""
+    return errors([one.criticality[0] - one.own[0] for one in found if one.own])
 
 
 def known(found):
@@ -145,6 +166,11 @@ def covers_criticality(found):
 def covers_gain(found):
     """Whether what was predicted and what was gained are the same within their intervals."""
     return share(low <= 0 <= high for _, low, high in (one.difference for one in found if one.real and one.difference))
+
+
+def covers_own_delay(found):
+    """Whether criticality is that of the program's own delays within their intervals."""
+    return share(low <= 0 <= high for _, low, high in (one.less_own for one in found if one.less_own))
 
 
 def at_most_violated(found):

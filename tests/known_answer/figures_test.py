@@ -10,14 +10,16 @@ import figures
 
 
 def function(name="f", kind=ADDITIVE, truth=1, measured=(1, 0.9, 1.1), p=0.001, verdict="MATTERS", expected="MATTERS",
-             real=(0.1, 0.09, 0.11)):
-    """Of a unit of 1,000 ns: of each of its two calls 50 ns are taken away."""
+             real=(0.1, 0.09, 0.11), own=None):
+    """Of a unit of 1,000 ns: of each of its two calls 50 ns are taken away, or they are held up for 100."""
     record = {"name": name, "kind": kind, "removed_ns": 50,
               "truth": {"criticality": truth, "calls": 2, "gain": 0.1, "verdict": expected},
               "measured": dict(zip(("criticality", "ci_low", "ci_high"), measured), p=p, verdict=verdict, why="because",
                                hits_per_unit=2)}
     if real:
         record["real"] = dict(zip(("gain", "low", "high"), real))
+    if own:
+        record["own_delay"] = dict(zip(("cost", "low", "high"), own), delay_ns=100)
     return record
 
 
@@ -68,6 +70,20 @@ class PredictionTest(unittest.TestCase):
         self.assertEqual((off.count, round(off.bias, 9)), (1, 0.02))
 
 
+class OwnDelayTest(unittest.TestCase):
+    def test_a_cost_is_of_what_was_injected(self):
+        one, = found(function(measured=(0.5, 0.4, 0.7), own=(0.1, 0.08, 0.12)))
+        self.assertEqual([round(value, 9) for value in one.own], [0.5, 0.4, 0.6])
+        self.assertEqual(round(one.less_own[1], 9), round(-0.1 * 2 ** 0.5, 9))
+        self.assertEqual(figures.of_own_delays([one]).count, 1)
+
+    def test_without(self):
+        some = found(function(), function(own=(0.2, None, None)), function(measured=(1, None, None), own=(0.2, 0.1, 0.3)))
+        self.assertEqual([one.less_own for one in some], [None] * 3)
+        self.assertEqual(figures.of_own_delays(some).count, 2)
+        self.assertIsNone(figures.of_own_delays(some[:1]))
+
+
 class HowOftenTest(unittest.TestCase):
     def assert_share(self, share, hits, runs):
         self.assertEqual((share.hits, share.runs), (hits, runs))
@@ -80,6 +96,10 @@ class HowOftenTest(unittest.TestCase):
     def test_the_gain_is_what_was_predicted(self):
         some = found(function(), function(real=(0.2, 0.19, 0.21)), function(real=(0.11, 0.1, 0.12)), null())
         self.assert_share(figures.covers_gain(some), 2, 3)
+
+    def test_the_own_delay_costs_the_same(self):
+        some = found(function(), function(own=(0.2, 0.19, 0.21)), function(own=(0.15, 0.14, 0.16)))
+        self.assert_share(figures.covers_own_delay(some), 1, 2)
 
     def test_at_most(self):
         some = found(function(real=(0, -0.01, 0.01)), function(real=(0.11, 0.1, 0.12)),
@@ -175,8 +195,17 @@ class MarkdownTest(unittest.TestCase):
         hidden = [function("h", HIDDEN, truth=0, measured=(value, -1, 1), real=(gain, 0, 0))
                   for value, gain in ((-0.002, 0.0001), (0.001, 0.0005), (-0.003, -0.0001))]
         text = accuracy.markdown([record(function(), *hidden)])
-        self.assertEqual(self.row(text, "serial `h`"), "| serial `h` | 3 | -0.0020 | 2 | +0.0010 | 1 |")
+        self.assertEqual(self.row(text, "serial `h`"), "| serial `h` | 3 | -0.0020 | 2 | +0.0010 | 1 | 0 |  |  |")
         self.assertNotIn("hidden function |", accuracy.markdown([record(function())]))
+
+    def test_own_delays(self):
+        hidden = function("h", HIDDEN, truth=0, measured=(-0.002, -0.003, -0.001), real=(0, 0, 0), own=(-0.0006, -0.0008, 0))
+        text = accuracy.markdown([record(function(own=(0.3, 0.29, 0.31)), hidden)])
+        self.assertIn("| 2 | -0.2495 on average |", self.row(text, "criticality less that of the program's own delays"))
+        self.assertIn("| 1 of 2,", self.row(text, "95 % interval of that holds 0"))
+        self.assertTrue(self.row(text, "serial | `f`").endswith("| -0.500, at most -0.500 |"))
+        self.assertTrue(self.row(text, "serial `h` | 1").endswith("| 1 | -0.0030 | 1 |"))
+        self.assertNotIn("less that of the program's own delays", accuracy.markdown([record(function())]))
 
     def test_where_processors_may_sleep_is_told_apart(self):
         asleep = {**record(null(p=0.01)), "processors": "may sleep"}

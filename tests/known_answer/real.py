@@ -1,4 +1,5 @@
-"""The other half of a draw: time is really taken away, and the program itself says what that gains. No probe is near.
+"""The other half of a draw: time is really taken away, or the program holds its own calls up, and it says itself what
+that gains or costs. No probe is near.
 
 Each block has all arms in random order and then once more in reverse, so that a drift has no part in their differences.
 """
@@ -6,7 +7,7 @@ import statistics
 
 import signed_rank
 
-BASE = None  # the arm in which nothing is taken away
+BASE = None  # the arm in which nothing is changed
 
 
 def orders(arms, blocks, chance):
@@ -23,6 +24,11 @@ def gains(blocks):
     base = statistics.median(block[BASE] for block in whole)
     return base, {arm: signed_rank.middle([(block[BASE] - block[arm]) / base for block in whole])
                   for arm in whole[0] if arm is not BASE}
+
+
+def cost(gain):
+    value, low, high = gain
+    return -value, None if high is None else -high, None if low is None else -low
 
 
 def _means(block):

@@ -35,6 +35,10 @@ class RealTest(unittest.TestCase):
         with self.assertRaises(AssertionError):
             real.gains([[(BASE, None), ("f", None)]])
 
+    def test_a_cost_is_a_gain_below_0(self):
+        self.assertEqual(real.cost((-0.2, -0.3, -0.1)), (0.2, 0.1, 0.3))
+        self.assertEqual(real.cost((-0.2, None, None)), (0.2, None, None))
+
 
 if __name__ == "__main__":
     unittest.main()

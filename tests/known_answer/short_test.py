@@ -8,7 +8,7 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "lib")]
 
 from harness.case import Case, main  # noqa: E402
 from harness.quiet import judges_times  # noqa: E402
-from case import ADDITIVE, MATTERS  # noqa: E402
+from case import ADDITIVE, MATTERS, NULL  # noqa: E402
 import draw  # noqa: E402
 import figures  # noqa: E402
 
@@ -30,6 +30,8 @@ class ShortTest(Case):
                 self.assertNotEqual(one.measured["verdict"], MATTERS, one)
             if one.kind == ADDITIVE:
                 self.assertAlmostEqual(one.predicted[0], one.real[0], delta=OFF_GAIN, msg=one)
+            if one.kind != NULL:
+                self.assertAlmostEqual(one.criticality[0], one.own[0], delta=OFF, msg=one)
 
     def test_threads(self):
         self.check("producer_consumer")

@@ -16,6 +16,7 @@ def draw(chance):
         "lengths": {"request": unit_s * (1 - burden), "burden": burden * period_s, "poll": period_s,
                     "bystander": unit_s},
     }, unit_s, [
-        Function("poll", BOUND, None, None, lengths.share(chance, 0.1, 0.25) * period_s, None, MATTERS),
+        Function("poll", BOUND, None, None, lengths.share(chance, 0.1, 0.25) * period_s, None, MATTERS,
+                 straight=False),
         bystander(),
     ], **BYSTANDER)

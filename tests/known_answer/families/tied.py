@@ -15,6 +15,6 @@ def draw(chance):
     }, unit_s, [
         Function("left", BOUND, 1 if slack else None, 1, of_left * unit_s, slack, MATTERS),
         # Within the slack the first doses are hidden; where there is none each counts.
-        Function("right", BOUND, None, 1, of_right * unit_s, 0, None if slack else MATTERS),
+        Function("right", BOUND, None, 1, of_right * unit_s, 0, None if slack else MATTERS, straight=False),
         null(),
     ])

@@ -7,6 +7,7 @@ import work
 
 
 async def wait(name):
+    work.delay(name)
     await asyncio.sleep(work.length(name))
 
 

@@ -21,7 +21,7 @@ def others():
 def serve(connection, function):
     work.dies_with_parent()
     while True:
-        work.remove(connection.recv())
+        work.change(connection.recv())
         function()
         connection.send(None)
 
@@ -36,10 +36,10 @@ def hire(function):
 def step():
     """The straggler waits, and needs no processor, before the others begin: slowed, they take all of two."""
     slowest, *quick = workers
-    slowest.send(work.removed)
+    slowest.send(work.changed())
     time.sleep(HEAD_START_S)
     for connection in quick:
-        connection.send(work.removed)
+        connection.send(work.changed())
     for connection in workers:
         connection.recv()
     work.shadow()

@@ -19,6 +19,7 @@ SPIN_S = 0.0002  # the last part of an exact wait
 parameters = {}
 lengths = {}  # of each function's work, in seconds
 removed = {}  # of them, what is really taken away from each call
+delays = {}  # of functions, for how many nanoseconds each call is held up by the program itself
 last_unit = (0, 0)  # its number, and when it began (perf_counter_ns)
 
 
@@ -37,11 +38,21 @@ def length(name):
     return lengths[name] - removed.get(name, 0)
 
 
+def delay(name):
+    """As a probe at the begin of a call does it: its thread keeps a processor and the GIL. All of it is one call within C,
+    in which CPython does not ask whether another thread wants the GIL."""
+    if name in delays:
+        end = time.perf_counter_ns() + delays[name]
+        next(filter(end.__le__, iter(time.perf_counter_ns, None)))
+
+
 def wait(name):
+    delay(name)
     time.sleep(length(name))
 
 
 def burn(name):
+    delay(name)
     end = time.thread_time_ns() + int(1e9 * length(name))
     while time.thread_time_ns() < end:
         pass
@@ -49,6 +60,7 @@ def burn(name):
 
 def wait_exactly(name):
     """Only for programs of one thread: its end keeps the GIL."""
+    delay(name)
     _until(time.perf_counter() + length(name))
 
 
@@ -115,10 +127,16 @@ def forever(step):
     return loop
 
 
-def remove(what):
-    """{function: seconds a call}: of the others nothing is removed."""
-    removed.clear()
-    removed.update(what)
+def change(what):
+    """Each {function: of a call}: of the others nothing is removed, and they are not held up."""
+    for kept, now in ((removed, what["removed_s"]), (delays, what["delays_ns"])):
+        kept.clear()
+        kept.update(now)
+
+
+def changed():
+    """For change(), in another process."""
+    return {"removed_s": removed, "delays_ns": delays}
 
 
 def pace(washout_s, window_s):
@@ -141,4 +159,4 @@ def run(begin):
 
     # Waits are as long as they say, not 50 us longer; threads inherit that.
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    serve({"start": start, "remove": remove, "pace": pace, "units": lambda: last_unit[0]})
+    serve({"start": start, "change": change, "pace": pace, "units": lambda: last_unit[0]})
