@@ -85,7 +85,10 @@ absl::StatusOr<ModulesResult> RunModules(pid_t pid, const ModulesSpec& spec,
   absl::StatusOr<ModuleForest> forest =
       ReadModules(memory, interpreter, spec.query, begin_ns + kLongestReadNs);
   const bool changes = absl::IsAborted(forest.status()) || (forest.ok() && forest->has_changed);
-  if (changes && spec.max_stop_ns != 0) {
+  if (absl::IsAborted(forest.status()) && spec.max_stop_ns == 0) {
+    forest = absl::AbortedError(StrCat(
+        forest.status().message(), "; try again, or let it be stopped for a moment (--max-stop)"));
+  } else if (changes && spec.max_stop_ns != 0) {
     forest = ReadStopped({process, memory, interpreter, spec.max_stop_ns, *environment.walk_turn},
                          spec.query, result.times);
   }

@@ -30,8 +30,8 @@ bool MayChange(const absl::Status& status) {
 }
 
 // What could not be read is left out of a reading: by then that is no fault of the process.
-absl::Status CheckTime(const TimedReader& timed) {
-  return timed.over() ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
+absl::Status CheckTime(bool over) {
+  return over ? absl::DeadlineExceededError(kTooLong) : absl::OkStatus();
 }
 
 // A process can give each of 200,000 modules another name for another.
@@ -105,13 +105,14 @@ absl::StatusOr<ModuleForest> ReadUntilTwoAgree(const Read& read, const ModuleQue
   }
   if (!before) {
     return absl::AbortedError(
-        StrCat("its objects changed each time that they were read (", last.message(),
-               "); try again, or let it be stopped for a moment (--max-stop)"));
+        StrCat("its objects changed each time that they were read (", last.message(), ")"));
   }
   if (!before->tensors && with_shapes) before = std::move(with_shapes);
   ModuleForest forest = ToForest(*std::move(before), kMostReadings);
   forest.has_changed = true;
-  forest.warnings.push_back("the modules changed while they were read: this is one moment of them");
+  // Before those that may be many.
+  forest.warnings.insert(forest.warnings.begin(),
+                         "the modules changed while they were read: this is one moment of them");
   return forest;
 }
 
@@ -168,10 +169,12 @@ absl::StatusOr<ModuleForest> ReadModules(const MemoryReader& memory, const Inter
   // A process that is stopped meanwhile must not wait for huge pages.
   CachedReader cache(timed, kCacheBytes,
                      query.stopped ? CachedReader::Pages::kSmall : CachedReader::Pages::kHuge);
+  // What is remembered costs no read, but time: few bytes can lead round and round.
+  const TimedReader bounded(cache, deadline_ns, kTooLong);
   const auto read = [&](const ModuleQuery& what) -> absl::StatusOr<Reading> {
     cache.Forget();
-    absl::StatusOr<Reading> reading = ForestReader(cache, timed, interpreter, what).Read();
-    SB_RETURN_IF_ERROR(CheckTime(timed));
+    absl::StatusOr<Reading> reading = ForestReader(bounded, timed, interpreter, what).Read();
+    SB_RETURN_IF_ERROR(CheckTime(timed.over() || bounded.over()));
     return reading;
   };
   if (query.stopped) {

@@ -3,6 +3,7 @@ import json
 import os
 import random
 import subprocess
+import time
 
 from harness import traces
 from harness.case import each_mechanism, main
@@ -75,6 +76,21 @@ class LiarTest(HostileCase):
             self.assertEqual(liar.ask("call", 100), 5050)
             liar.send("leave")
             self.assertEqual(liar.child.wait(), 0)
+        self.assert_neighbour_unharmed()
+
+    def test_objects_that_few_bytes_of_it_make_many(self):
+        """All of it is read at once, and then gone through without another read, which ends in time all the same."""
+        liar = self.start_target(script="liar.py")
+        liar.ask("shared_items")
+        for command in (("modules", "--root", "__main__.Thing"), ("attach", "--module-root", "__main__.Thing", "--module", "*")):
+            begin = time.monotonic()
+            answer = self.ask_of(liar.pid, *command, seconds=40)
+            self.assertNotEqual(answer.code, 0, answer)
+            self.assertIn("took too long", answer.err)
+            self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual(liar.ask("call", 100), 5050)
+        liar.send("leave")
+        self.assertEqual(liar.child.wait(), 0)
         self.assert_neighbour_unharmed()
 
     def test_parameters_that_few_bytes_of_it_make_large(self):

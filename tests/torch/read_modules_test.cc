@@ -410,6 +410,27 @@ TEST_P(ReadModulesTest, AModelThatTakesTooLong) {
   }
 }
 
+// All of it is remembered from the first look on: no read says that the time is over.
+TEST_P(ReadModulesTest, FewBytesThatLeadRoundAndRound) {
+  const RemoteAddr stage = objects.NewClass("app", "Stage");
+  objects.Import("app", {{"Stage", stage}});
+  const RemoteAddr many =
+      objects.List(std::vector<RemoteAddr>(ModuleReader::kMostChildren, objects.Int(1)));
+  FakeObjects::Attributes attributes;
+  for (int i = 0; i < 1000; ++i) attributes.emplace_back("x" + std::to_string(i), many);
+  const RemoteAddr shared = objects.Dict(attributes);
+  const auto& managed = objects.layout().managed_dict;
+  for (int i = 0; i < 2000; ++i) {
+    const RemoteAddr one = objects.NewInstance(stage, {}, AttributePlace::kDict);
+    torch.memory().Put(one + (managed.dict == kAbsent ? 16 : managed.dict), shared);
+  }
+  const uint64_t begin_ns = MonotonicNs();
+  const auto forest = ReadModules(torch.memory(), torch.interpreter(), {.root_type = "app.Stage"},
+                                  begin_ns + 200'000'000);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(forest.status())) << forest.status();
+  EXPECT_LT(MonotonicNs() - begin_ns, 10 * kSecondsNs);
+}
+
 // Wherever the time runs out, half a model is no model. The clock is read at every 32nd read only.
 TEST_P(ReadModulesTest, TimeThatRunsOutInTheMiddleOfAStop) {
   FakeObjects::Attributes parameters, attributes;
@@ -518,6 +539,11 @@ TEST_P(ReadModulesTest, AChildThatKnowsItsParentIsAnInstanceAllTheSame) {
   torch.memory().Put(*torch.memory().ReadPointer(up + 24), parent);
   EXPECT_THAT(std::string(Read({.root_type = "app.Stage"}).status().message()),
               Not(HasSubstr("has no instance")));
+  objects.NewInstance(stage, {});
+  const auto forest = Read({.root_type = "app.Stage"});
+  ASSERT_TRUE(forest.ok()) << forest.status();
+  EXPECT_EQ(forest->modules(), 1u);
+  EXPECT_THAT(forest->warnings, ElementsAre(HasSubstr("2 instances are not shown")));
 }
 
 TEST_P(ReadModulesTest, WhereCallsOfModulesBegin) {

@@ -123,6 +123,16 @@ def shared_children():
         kept.append(thing)
 
 
+def shared_items():
+    """Objects that all have ten thousand times the same list of ten thousand numbers."""
+    numbers = list(range(10_000))
+    held = {"x%d" % i: numbers for i in range(10_000)}
+    for i in range(1000):
+        thing = Thing()
+        thing.__dict__ = held
+        kept.append(thing)
+
+
 def with_parameters(count, length):
     """A thing of 200 others, whose `forward` takes so many parameters with names of that length."""
     names = ["p%d%s" % (i, "x" * length) for i in range(count)]
@@ -238,6 +248,6 @@ def leave():
 
 if __name__ == "__main__":
     serve({name: globals()[name] for name in (
-        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "long_bases", "shared_children", "with_parameters", "new_names",
+        "call", "loops", "wild_pointers", "huge_sizes", "long_names", "long_bases", "shared_children", "shared_items", "with_parameters", "new_names",
         "consts_lead_back", "changes", "forged_offsets", "forged_cookie", "silent_page", "unanswered_page", "silent_library",
         "many_maps", "leave")})
