@@ -84,9 +84,8 @@ absl::Status ModulePart::Resolve(std::shared_ptr<const ModuleList> list,
 size_t ModulePart::RowOf(const Module& module) {
   const auto [known, is_new] = row_by_path_.emplace(module.path, rows_.size());
   if (is_new) {
-    rows_.push_back({.path = module.path,
-                     .type = module.full_type,
-                     .slot = static_cast<uint32_t>(SB_FIRST_MODULE_SLOT + rows_.size())});
+    rows_.push_back(
+        {.path = module.path, .slot = static_cast<uint32_t>(SB_FIRST_MODULE_SLOT + rows_.size())});
   }
   return known->second;
 }
@@ -102,7 +101,7 @@ absl::Status ModulePart::PlanRows(Programs& programs) {
         return pattern.Matches(module.path, module.base_types);
       };
       if (std::ranges::any_of(next_->list->excludes, takes)) continue;
-      Place place{.object = module.object, .type = module.type};
+      Place place{.object = module.object, .class_name = module.full_type};
       for (size_t i = 0; i < next_->list->targets.size(); ++i) {
         if (takes(next_->list->targets[i].pattern)) place.targets.push_back(i);
       }
@@ -189,6 +188,7 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
     Row& row = rows_[place.row];
     row.in_force = true;
     row.targets = place.targets;
+    row.type = place.class_name;  // of another object at this path it may have been another one
     row.info = InfoOf(row, place.targets);
   }
   // It keeps its counters, without a pattern.
@@ -196,7 +196,10 @@ void ModulePart::Commit(const TargetRules& rules, Programs& programs) {
     if (!row.in_force) row.info = InfoOf(row, {});
   }
   constexpr size_t kMostWarnings = 20;
-  if (forest_.warnings.size() > kMostWarnings) forest_.warnings.resize(kMostWarnings);
+  if (const size_t warnings = forest_.warnings.size(); warnings > kMostWarnings) {
+    forest_.warnings.resize(kMostWarnings);
+    forest_.warnings.push_back(StrCat("and ", warnings - kMostWarnings, " more of these"));
+  }
   PublishDoses(rules, programs);
   if (probes_.found()) SetTargets(programs);
 }
@@ -289,6 +292,12 @@ void ModulePart::SetTargets(Programs& programs) {
   for (const auto& [object, module] : told_) {
     if (!now.contains(object)) gone.push_back(object);
   }
+  // Where there is no room for all, what is delayed from here on, or no longer, is right.
+  std::stable_partition(changed.begin(), changed.end(), [&](const auto& entry) {
+    const auto told = told_.find(entry.first);
+    return entry.second.slot != SB_NO_SLOT ||
+           (told != told_.end() && told->second.slot != SB_NO_SLOT);
+  });
   Tell(changed, gone, programs);
 }
 
@@ -369,15 +378,19 @@ void ModulePart::Tidy(const TargetRules& rules, Programs& programs, LinkKeeper& 
   if (found.list != list_) return;  // the targets changed meanwhile, and were read for that
   if (found.forest.ok()) {
     late_warning_.clear();
+    known_are_gone_ = false;
     return TakeIn(*std::move(found.forest), rules, programs);
   }
   // A model that is gone: what is there instead?
   if (!looking_for_roots_) {
-    looking_with_reason_ = true;
+    looking_with_reason_ = known_are_gone_ = true;
     return LookAgain(false);
   }
-  if (absl::IsFailedPrecondition(found.forest.status()))
-    return TakeIn(ModuleForest(), rules, programs);
+  const bool were_gone = std::exchange(known_are_gone_, false);
+  if (SaysNoModule(found.forest.status())) return TakeIn(ModuleForest(), rules, programs);
+  // Which of those that are there is a root cannot be told.
+  if (were_gone && absl::IsFailedPrecondition(found.forest.status()))
+    TakeIn(ModuleForest(), rules, programs);
   if (absl::IsAborted(found.forest.status()) && !looking_with_reason_) return;
   late_warning_ = StrCat("modules that came later are left out: ", found.forest.status().message());
 }

@@ -88,7 +88,7 @@ class ModulePart {
   struct Place {
     size_t row = 0;
     RemoteAddr object;
-    RemoteAddr type;
+    std::string class_name;
     std::vector<size_t> targets;  // that mean it, the first owns it
   };
   struct Resolution {
@@ -155,6 +155,7 @@ class ModulePart {
   std::future<Found> looking_;
   bool looking_for_roots_ = false;
   bool looking_with_reason_ = false;  // there must be something new
+  bool known_are_gone_ = false;       // some models that were there
   uint64_t next_look_ns_ = 0;
   uint64_t next_news_ns_ = 0;
   uint64_t next_classes_ns_ = 0;

@@ -88,7 +88,15 @@ absl::StatusOr<ModuleRoots> ForestReader::FindRoots(ModuleReader& reader,
   for (RemoteAddr callable : query_.known_callables) {
     if (!callables.IsLiveCallable(callable)) return absl::DataLossError("a callable is gone");
   }
-  return ModuleRoots{query_.roots, query_.known_callables};
+  return ModuleRoots{.roots = query_.roots, .callables = query_.known_callables};
+}
+
+void ForestReader::WarnOfCircles(size_t modules) {
+  if (modules == 0) return;
+  reading_.warnings.push_back(StrCat(
+      modules, modules == 1 ? " instance is" : " instances are",
+      " not shown: held in a circle (by attributes that lead back to a parent, say), so that "
+      "which of them is a root cannot be told"));
 }
 
 absl::Status ForestReader::ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots) {
@@ -343,6 +351,7 @@ absl::StatusOr<Reading> ForestReader::Read() {
     status.SetPayload(kNoModulePayload, absl::Cord());
     return status;
   }
+  WarnOfCircles(found.in_circles);
   SB_RETURN_IF_ERROR(ReadTrees(reader, std::move(found.roots)));
   NameTrees();
   TellSharedOnce();

@@ -48,6 +48,7 @@ class ForestReader {
 
  private:
   absl::StatusOr<ModuleRoots> FindRoots(ModuleReader& reader, CallableTypes& callables) const;
+  void WarnOfCircles(size_t modules);
   absl::Status ReadTrees(ModuleReader& reader, std::vector<RemoteAddr> roots);
   absl::Status AddCallables(ModuleReader& reader, std::vector<RemoteAddr> callables);
   void EraseWithin();

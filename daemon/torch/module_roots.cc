@@ -60,9 +60,13 @@ class Holdings {
   bool IsHeld(RemoteAddr module) const { return held_.contains(module.value); }
 
   // Modules that `root` leads to, itself among them.
-  size_t CountFrom(RemoteAddr root) const {
-    std::unordered_set<uint64_t> seen = {root.value};
-    std::vector<uint64_t> stack = {root.value};
+  size_t CountFrom(RemoteAddr root) const { return ReachedFrom({root}).size(); }
+
+  std::unordered_set<uint64_t> ReachedFrom(const std::vector<RemoteAddr>& roots) const {
+    std::unordered_set<uint64_t> seen;
+    std::vector<uint64_t> stack;
+    for (RemoteAddr root : roots)
+      if (seen.insert(root.value).second) stack.push_back(root.value);
     while (!stack.empty()) {
       const auto children = children_.find(stack.back());
       stack.pop_back();
@@ -70,7 +74,7 @@ class Holdings {
       for (uint64_t child : children->second)
         if (seen.insert(child).second) stack.push_back(child);
     }
-    return seen.size();
+    return seen;
   }
 
  private:
@@ -128,6 +132,9 @@ absl::StatusOr<ModuleRoots> FindModuleRoots(const MemoryReader& memory,
                " instances, but all of them are held by others (by attributes that lead back to a "
                "parent, say): which of them is a root cannot be told"));
   }
+  const std::unordered_set<uint64_t> reached = holdings.ReachedFrom(all.roots);
+  all.in_circles = static_cast<size_t>(std::ranges::count_if(
+      modules, [&](RemoteAddr module) { return !reached.contains(module.value); }));
   if (all.roots.size() > kMostRoots) all.roots = LargestFirst(holdings, std::move(all.roots));
   return all;
 }

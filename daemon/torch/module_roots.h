@@ -17,6 +17,7 @@ struct ModuleRoots {
   // Where there are more than kMostRoots, those that lead to most modules come first.
   std::vector<RemoteAddr> roots;
   std::vector<RemoteAddr> callables;  // that are no modules
+  size_t in_circles = 0;              // modules that no root leads to
 };
 
 // From the lists of the garbage collector, on which every instance of a class is. kUnavailable: a

@@ -122,10 +122,11 @@ class CountTest(ModelCase):
     def test_what_is_no_module_is_not_counted_and_costs_little(self):
         target = self.model()
         session = self.attach(target, "--module", "top.layers.1.*", "--delay", "1ms")
-        ns = target.ask("call_each", 20000)
-        self.assertLess(ns["object"], 50_000)
-        self.assertLess(ns["function"], 50_000)
+        ns = min((target.ask("call_each", 20000) for _ in range(3)), key=lambda each: each["object"])
         last = self.finish(session, target)
+        without = target.ask("call_each", 20000)
+        self.assertLess(ns["object"], without["object"] + 10_000)
+        self.assertLess(ns["function"], 3 * without["function"])
         self.assertEqual(sum(row["calls"] for row in last["targets"]), 0)
         self.assert_ends_well(target)
 
@@ -151,6 +152,22 @@ class CountTest(ModelCase):
         self.assert_clean_proof(last)
         self.assertEqual({path: row["calls"] for path, row in rows(last).items()},
                          {"root": 7, "root.first": 0, "root.first.first": 7, "root.rest.1": 0, "root.by_name.x": 0})
+        self.assert_ends_well(target)
+
+    def test_a_tree_that_gives_way_to_a_circle(self):
+        """Which of two that hold each other is the root cannot be told: that is said, and not that there are none."""
+        target = self.start_target(None, "models.py", "2.13")
+        target.ask("make_things")
+        session = self.attach(target, "--module-root", "__main__.Thing", "--module", "top*", "--interval", "100ms")
+        target.ask("call_things", 7)
+        target.ask("drop_things")
+        target.ask("make_circle")
+        self.eventually(lambda: "2 instances, but all of them are held by others" in
+                        " ".join(session.updates[-1]["warnings"]), 15, "a word on the circle")
+        self.wait_targets(session, 0)
+        last = session.finish()
+        self.assert_clean_proof(last)
+        self.assertEqual(rows(last)["top"]["calls"], 7)
         self.assert_ends_well(target)
 
 
@@ -248,6 +265,21 @@ class ChangeTest(ModelCase):
         self.assertEqual([span["type"] for span in spans], ["First"] * 5 + ["Second"] * last["top.second"]["calls"])
         self.assertEqual({(span["path"], str(span["inputs"])) for span in spans},
                          {("top.first", "[[3]]"), ("top.second", "[[7, 7]]")})
+        self.assert_ends_well(target)
+
+    def test_another_class_at_the_path_of_one_that_is_gone(self):
+        target = self.model()
+        target.ask("put", "part", "First")
+        session = self.attach(target, "--module", "top.part", "--module", "type:Second", "--interval", "100ms")
+        target.ask("call_part", "part", 5)
+        target.ask("replace", "part", "part", "Second")
+
+        def types():
+            return [row["module_type"].rpartition(".")[2] for row in session.updates[-1]["targets"]]
+        self.assertEqual(types(), ["First"])
+        self.eventually(lambda: target.ask("call_part", "part", 1) or types() == ["Second"], 10, "its class")
+        last = self.finish(session, target)
+        self.assertEqual([(pattern["targets"], pattern["status"]) for pattern in last["patterns"]], 2 * [(1, "MATCHED")])
         self.assert_ends_well(target)
 
     def test_one_of_the_same_class_at_the_address_of_one_that_is_gone(self):

@@ -155,6 +155,10 @@ class SelectionTest(ModelCase):
         self.assertEqual({path: module["static_params"]["number"] for path, module in by_path.items()},
                          {"root": 3, "root.first": 2, "root.first.first": 1, "root.rest.1": 5, "root.by_name.x": 6})
         self.assertEqual(by_path["root.first.first"]["aliases"], ["root.rest.0"])
+        self.target.ask("make_circle")
+        both = self.modules(self.target, "--root", "__main__.Thing", "--prefix", "root")
+        self.assertEqual([module["path"] for module in both["modules"]], list(by_path))
+        self.assertIn("2 instances are not shown: held in a circle", " ".join(both["warnings"]))
 
 
 class WatchTest(ModelCase):
@@ -270,6 +274,9 @@ class ChangeTest(ModelCase):
             if not stop and answer.code != 0:
                 self.assert_refused(answer, PRECONDITION, "changed each time", "--max-stop")
                 continue
+            if stop:
+                listed = self.daemon.ctl("schedule", "list", "--pid", target.pid, *stop)
+                self.assertEqual(listed.code, 0, listed)
             self.assertEqual(answer.code, 0, answer)
             reply = json.loads(answer.out)
             if not stop and "the modules changed while they were read: this is one moment of them" in reply["warnings"]:

@@ -17,6 +17,7 @@ class ModuleRootsTest : public testing::TestWithParam<int> {
   FakeTorch torch{GetParam()};
   FakeObjects& objects = torch.objects();
   FakeMemory& memory = torch.memory();
+  size_t in_circles = 0;  // of the last one that was found
 
   absl::StatusOr<std::vector<RemoteAddr>> Find(const Interpreter& interpreter, RemoteAddr root_type,
                                                ListOwner owner = ListOwner::kRunning) {
@@ -27,6 +28,7 @@ class ModuleRootsTest : public testing::TestWithParam<int> {
     CallableTypes callables(memory, interpreter, types, none, **types.Find(root_type));
     SB_ASSIGN_OR_RETURN(ModuleRoots found,
                         FindModuleRoots(memory, interpreter, owner, reader, callables));
+    in_circles = found.in_circles;
     return found.roots;
   }
   absl::StatusOr<std::vector<RemoteAddr>> Find() {
@@ -84,6 +86,21 @@ TEST_P(ModuleRootsTest, OneThatHoldsItselfIsOne) {
   const RemoteAddr model = objects.NewInstance(torch.module_type(), {{"_modules", children}});
   SetHeld(children, model);
   EXPECT_THAT(*Find(), ElementsAre(model));
+}
+
+TEST_P(ModuleRootsTest, ThoseThatNoRootLeadsToAreCounted) {
+  const RemoteAddr up = objects.Dict({{"up", objects.None()}});
+  const RemoteAddr child = objects.NewInstance(torch.module_type(), {{"_modules", up}});
+  const RemoteAddr below = torch.NewModule({});
+  const RemoteAddr parent = torch.NewModule({.children = {{"child", child}, {"below", below}}});
+  SetHeld(up, parent);
+  EXPECT_THAT(std::string(Find().status().message()), testing::HasSubstr("3 instances"));
+  const RemoteAddr other = torch.NewModule({});
+  EXPECT_THAT(*Find(), ElementsAre(other));
+  EXPECT_EQ(in_circles, 3u);
+  const RemoteAddr holder = torch.NewModule({.children = {{"parent", parent}}});
+  EXPECT_THAT(*Find(), UnorderedElementsAre(other, holder));
+  EXPECT_EQ(in_circles, 0u);
 }
 
 TEST_P(ModuleRootsTest, OneThatIsBeingMadeHoldsNone) {

@@ -302,6 +302,21 @@ def make_things():
 
 
 @command
+def make_circle():
+    """Two of them that hold each other."""
+    parent = Thing(7, Thing(8))
+    parent.first.first = parent
+    things.append(parent)
+
+
+@command
+def drop_things():
+    import gc
+    things.clear()
+    gc.collect()
+
+
+@command
 def call_things(count):
     for _ in range(count):
         things[0]()
