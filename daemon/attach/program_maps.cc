@@ -74,14 +74,18 @@ absl::Status Programs::ChangeModules(const std::vector<std::pair<uint64_t, sb_mo
   for (uint64_t object : gone) bpf_map__delete_elem(known, &object, sizeof(object), 0);
   const uint8_t one = 1;
   uint64_t last_type = 0;
+  absl::Status status;
   for (const auto& [object, module] : modules) {
-    if (bpf_map__update_elem(known, &object, sizeof(object), &module, sizeof(module), BPF_ANY) != 0)
-      return ErrnoStatus(errno, "the table of modules");
+    if (bpf_map__update_elem(known, &object, sizeof(object), &module, sizeof(module), BPF_ANY) !=
+        0) {
+      status.Update(ErrnoStatus(errno, "the table of modules"));
+      if (module.slot == SB_NO_SLOT) return status;
+    }
     // Full: modules of further types are found later.
     if (std::exchange(last_type, module.type) != module.type)
       bpf_map__update_elem(types, &module.type, sizeof(module.type), &one, sizeof(one), BPF_ANY);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 uint64_t Programs::unknown_module_calls() const {
@@ -113,6 +117,10 @@ void Programs::SetValueType(RemoteAddr type, sb_value_kind kind) {
   const auto value = static_cast<uint8_t>(kind);
   bpf_map__update_elem(impl_->skeleton->maps.value_types, &type.value, sizeof(type.value), &value,
                        sizeof(value), BPF_ANY);
+}
+
+void Programs::ForgetValueType(RemoteAddr type) {
+  bpf_map__delete_elem(impl_->skeleton->maps.value_types, &type.value, sizeof(type.value), 0);
 }
 
 int Programs::span_fd() const { return ring_buffer__epoll_fd(impl_->span_ring); }

@@ -121,7 +121,8 @@ class Programs {
   // Modules. The slots of targets are [SB_FIRST_MODULE_SLOT, SB_FIRST_MODULE_SLOT + count) once
   // they are reserved; kResourceExhausted above SB_MODULE_TARGETS.
   absl::Status ReserveModuleSlots(uint32_t count);
-  // By address; `gone` are known no longer.
+  // By address; `gone` are known no longer. Where there is no room for all, as many as it takes:
+  // those with a slot are all tried, others up to the first for which there is none.
   absl::Status ChangeModules(const std::vector<std::pair<uint64_t, sb_module>>& modules,
                              const std::vector<uint64_t>& gone);
   // Calls of objects that are of a known module's type, and are not known.
@@ -132,6 +133,7 @@ class Programs {
   absl::Status SetSpanSite(RemoteAddr address, const sb_span_site& site);
   // Full: it is asked about again.
   void SetValueType(RemoteAddr type, sb_value_kind kind);
+  void ForgetValueType(RemoteAddr type);
   // Readable when many events wait. Consumed on one thread, which may be another than the rest's.
   int span_fd() const;
   // At most so many; true: there may be more.

@@ -22,6 +22,8 @@ constexpr size_t kMostNames = 10'000;
 constexpr size_t kLongestName = 256;
 constexpr char kUnknownName[] = "?";
 constexpr int32_t kStrHash = 24;  // PyASCIIObject.hash
+// More than the programs take beside those that they are told at the begin are not kept.
+constexpr size_t kMostTypes = SB_VALUE_TYPES / 2;
 constexpr size_t kMostAtOnce = 5'000;
 constexpr int kMostRounds = 100;  // the ring holds less
 constexpr uint64_t kPublishNs = 20'000'000;
@@ -47,7 +49,6 @@ SpanCollector::SpanCollector(const TargetProcess& process, const MemoryReader& m
       programs_(programs),
       hub_(std::move(hub)),
       modules_(std::make_shared<const Modules>()),
-      types_(memory, interpreter),
       assembler_([this](const sb_span_tensor& tensor) { return NameOf(tensor); }) {
   FillLayout(interpreter.layout(), programs.span_layout());
   static_assert(std::tuple_size_v<SavedRegisters> == SB_SAVED_REGISTERS &&
@@ -118,7 +119,10 @@ void SpanCollector::Run() {
   while (!stops_) {
     pollfd ring{.fd = programs_.span_fd(), .events = POLLIN, .revents = 0};
     poll(&ring, 1, kLookEveryMs);
-    if (MonotonicNs() >= next_look_ns_) LookForGreenlets();
+    if (MonotonicNs() >= next_look_ns_) {
+      LookForGreenlets();
+      CheckTypes();
+    }
     Consume();
     if (MonotonicNs() >= next_publish_ns_) Publish();
   }
@@ -187,12 +191,40 @@ void SpanCollector::OnEvent(const sb_span_event& event) {
   if (assembler_.switched_within_calls()) switched_within_calls_ = true;
 }
 
+sb_value_kind SpanCollector::KindOf(RemoteAddr type) {
+  Types types(memory_, interpreter_);
+  const absl::StatusOr<const TypeObject*> found = types.Find(type);
+  return found.ok() && IsTensor(**found) ? SB_VALUE_TENSOR : SB_VALUE_OTHER;
+}
+
 // What it is from now on: of the call that met it first its tensors are missing.
 bool SpanCollector::Classify(RemoteAddr type) {
-  const absl::StatusOr<const TypeObject*> found = types_.Find(type);
-  const bool is_tensor = found.ok() && IsTensor(**found);
-  programs_.SetValueType(type, is_tensor ? SB_VALUE_TENSOR : SB_VALUE_OTHER);
-  return is_tensor;
+  const sb_value_kind kind = KindOf(type);
+  if (asked_types_.size() >= kMostTypes) ForgetTypes();
+  asked_types_[type.value] = kind;
+  programs_.SetValueType(type, kind);
+  return kind == SB_VALUE_TENSOR;
+}
+
+void SpanCollector::ForgetTypes() {
+  for (const auto& [type, kind] : asked_types_) programs_.ForgetValueType(RemoteAddr{type});
+  asked_types_.clear();
+}
+
+// A class may be gone, and another one be in its place: that one is asked about when it is met.
+void SpanCollector::CheckTypes() {
+  std::erase_if(asked_types_, [this](const auto& asked) {
+    const RemoteAddr type{asked.first};
+    if (KindOf(type) == asked.second && !IsSequence(type)) return false;
+    programs_.ForgetValueType(type);
+    return true;
+  });
+}
+
+// The programs know lists and tuples by themselves, where they know nothing else of the type.
+bool SpanCollector::IsSequence(RemoteAddr type) const {
+  const absl::StatusOr<uint64_t> flags = memory_.ReadValue<uint64_t>(type + kTpFlags);
+  return flags.ok() && (*flags & (kTypeIsList | kTypeIsTuple)) != 0;
 }
 
 // Programs that have the module loaded may switch.

@@ -63,6 +63,10 @@ class SpanCollector {
   void OnOperator(const sb_span_event& event);
   // True: instances of it are tensors.
   bool Classify(RemoteAddr type);
+  sb_value_kind KindOf(RemoteAddr type);
+  void ForgetTypes();
+  void CheckTypes();
+  bool IsSequence(RemoteAddr type) const;
   void LookForGreenlets();
   std::string NameOf(const sb_span_tensor& tensor);
 
@@ -80,7 +84,7 @@ class SpanCollector {
   // The thread's own.
   std::shared_ptr<const Modules> current_;
   std::shared_ptr<const OperatorProbes::Names> current_operators_;
-  Types types_;
+  std::unordered_map<uint64_t, sb_value_kind> asked_types_;  // what the programs were told of each
   SpanAssembler assembler_;
   std::map<std::pair<uint64_t, uint32_t>, std::string> names_;  // of keywords: by address and hash
   std::unordered_map<std::string, CallTimes> times_;            // by path
