@@ -76,6 +76,13 @@ ExitCode Follow(ControlClient* client, Interrupt* interrupt, const v1::AttachReq
 
 }  // namespace
 
+v1::ListModulesRequest TreeRequestOf(const CaptureFlags& flags) {
+  v1::ListModulesRequest request =
+      TreeRequest(flags.pid, flags.root, flags.prefix, flags.callables);
+  request.set_max_stop_ns(flags.max_stop_ns.value_or(0));
+  return request;
+}
+
 void AddCaptureFlags(CLI::App* app, CaptureFlags* flags, const std::string& of_what) {
   app->add_option("--forwards", flags->forwards,
                   StrCat(of_what, "end after so many forwards (default: 20)"))
@@ -107,8 +114,7 @@ ExitCode CaptureGraph(const CommandContext& context, const CaptureFlags& flags, 
   Interrupt interrupt;
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const absl::StatusOr<v1::ListModulesReply> modules =
-      (*client)->ListModules(TreeRequest(flags.pid, flags.root, flags.prefix, flags.callables));
+  const absl::StatusOr<v1::ListModulesReply> modules = (*client)->ListModules(TreeRequestOf(flags));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   const ModelFacts facts(*modules);
   if (!flags.of.empty() && !facts.HasModule(flags.of)) {

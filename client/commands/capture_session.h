@@ -23,7 +23,10 @@ struct CaptureFlags {
   std::vector<std::string> until;  // paths; from the model on, or whole
   std::optional<uint64_t> duration_ns;
   std::optional<uint64_t> ttl_ns;
+  std::optional<uint64_t> max_stop_ns;  // while the tree is read
 };
+
+v1::ListModulesRequest TreeRequestOf(const CaptureFlags& flags);
 
 // --forwards, --of, --leaf and --no-leaf. `of_what` stands before each text.
 void AddCaptureFlags(CLI::App* app, CaptureFlags* flags, const std::string& of_what = "");

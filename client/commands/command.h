@@ -65,6 +65,8 @@ CLI::Option* AddRepeated(CLI::App* app, const std::string& names, std::vector<st
 // `10us` and the like, as nanoseconds.
 CLI::Option* AddDuration(CLI::App* app, const std::string& names, std::optional<uint64_t>* ns,
                          const std::string& text);
+// --max-stop, of what reads a tree of modules.
+void AddTreeStop(CLI::App* app, std::optional<uint64_t>* max_stop_ns);
 CLI::Option* AddEvery(CLI::App* app, std::optional<uint64_t>* every);
 // `2` or `2%`: for transform() of an option that is in percent.
 std::string WithoutPercentSign(std::string value);

@@ -118,4 +118,10 @@ void AddCallableFlags(CLI::App* app, CallableFlags* flags) {
                 "do not take CUDAGraphWrapper and PiecewiseBackend for modules");
 }
 
+void AddTreeStop(CLI::App* app, std::optional<uint64_t>* max_stop_ns) {
+  AddDuration(app, "--max-stop", max_stop_ns,
+              "longest time that the process may be stopped where its objects keep changing while "
+              "they are read (default: never)");
+}
+
 }  // namespace sbump

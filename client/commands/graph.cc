@@ -79,6 +79,7 @@ void AddGraph(CLI::App* root, CommandContext* context) {
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
   AddCallableFlags(app, &capture.callables);
+  AddTreeStop(app, &capture.max_stop_ns);
   AddDuration(app, "-d,--duration", &capture.duration_ns,
               "end after this long (default: only --ttl limits it)");
   AddDuration(app, "--ttl", &capture.ttl_ns, "longest life of the session (default: 1h)");

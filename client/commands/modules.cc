@@ -161,9 +161,7 @@ void AddModules(CLI::App* root, CommandContext* context) {
               "a class to mark as skipped, beside Identity and Dropout; repeatable")
       ->type_name("TYPE");
   app->add_flag("--no-skip", flags->no_skip, "do not mark Identity and Dropout as skipped");
-  AddDuration(app, "--max-stop", &flags->max_stop_ns,
-              "longest time that the process may be stopped where its objects keep changing while "
-              "they are read (default: never)");
+  AddTreeStop(app, &flags->max_stop_ns);
   app->add_flag("-w,--watch", flags->watch,
                 "then go on, and tell which modules appear (+), vanish (-) or change (~), until "
                 "Ctrl-C");

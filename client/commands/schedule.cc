@@ -66,6 +66,13 @@ absl::Status Check(const ScheduleFlags& flags) {
     return absl::InvalidArgumentError(
         "--forwards, --of, --leaf and --no-leaf are about `schedule find --pattern`");
   }
+  if (flags.Takes("apply") && (!flags.capture.root.empty() || flags.capture.prefix))
+    return absl::InvalidArgumentError(
+        "--root and --prefix: of `schedule apply` they are in the file");
+  if (flags.within_leaves && !flags.Takes("list") &&
+      !(flags.Takes("find") && flags.pattern.empty()))
+    return absl::InvalidArgumentError(
+        "--within-leaves is about `schedule list` and `schedule find REGEX`");
   const bool has_times = flags.capture.duration_ns || flags.capture.ttl_ns;
   if (has_times && !flags.Takes("apply") && !flags.NeedsGraph()) {
     return absl::InvalidArgumentError(
@@ -80,6 +87,21 @@ absl::Status Check(const ScheduleFlags& flags) {
 
 // ---- list, find ----
 
+std::optional<v1::SessionUpdate> FirstUpdate(UpdateStream& stream) {
+  UpdateMerger merger;
+  v1::SessionUpdate piece;
+  while (stream.Read(&piece)) {
+    if (auto update = merger.Add(std::move(piece))) return update;
+  }
+  return std::nullopt;
+}
+
+void SayWhyNot(const v1::SessionSummary& session, const absl::Status& status) {
+  if (status.ok() || absl::IsNotFound(status)) return;  // it ended
+  Say(StrCat("warning: what session ", session.session_id(),
+             " does is not listed: ", Printable(ToStd(status.message()))));
+}
+
 // A summary names the first process of a session only: each is asked. Those that end meanwhile do
 // nothing any more.
 absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
@@ -89,13 +111,10 @@ absl::StatusOr<DoingByPath> WhatIsDone(ControlClient& client, int32_t pid) {
     v1::WatchRequest request;
     request.set_session_id(session.session_id());
     const auto stream = client.Watch(request);
-    UpdateMerger merger;
-    v1::SessionUpdate piece;
-    while (stream->Read(&piece)) {
-      const auto update = merger.Add(std::move(piece));
-      if (!update) continue;
+    if (const auto update = FirstUpdate(*stream)) {
       AddDoing(*update, pid, doing);
-      break;
+    } else {
+      SayWhyNot(session, stream->Finish());
     }
   }
   return doing;
@@ -190,8 +209,7 @@ absl::Status KeepAsked(const ScheduleFlags& flags, std::vector<ScheduleNode>& no
 ExitCode ListOrFind(const CommandContext& context, const ScheduleFlags& flags) {
   const auto client = Connect(context);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-  const auto modules = (*client)->ListModules(TreeRequest(
-      flags.capture.pid, flags.capture.root, flags.capture.prefix, flags.capture.callables));
+  const auto modules = (*client)->ListModules(TreeRequestOf(flags.capture));
   if (!modules.ok()) return Fail(modules.status(), Subject::kProcess);
   const absl::StatusOr<DoingByPath> doing = WhatIsDone(**client, flags.capture.pid);
   (*client)->CancelAll();
@@ -280,11 +298,12 @@ ExitCode ApplyFile(const CommandContext& context, ScheduleFlags flags) {
   if (std::ranges::any_of(schedule->entries, &ScheduleEntry::until)) {
     const auto client = Connect(context);
     if (!client.ok()) return Fail(client.status(), Subject::kProcess);
-    CallableFlags callables = flags.capture.callables;
-    callables.types.insert(callables.types.end(), schedule->callables.begin(),
-                           schedule->callables.end());
-    auto reply = (*client)->ListModules(
-        TreeRequest(flags.capture.pid, schedule->root, schedule->prefix, callables));
+    CaptureFlags tree = flags.capture;
+    tree.root = schedule->root;
+    tree.prefix = schedule->prefix;
+    tree.callables.types.insert(tree.callables.types.end(), schedule->callables.begin(),
+                                schedule->callables.end());
+    auto reply = (*client)->ListModules(TreeRequestOf(tree));
     if (!reply.ok()) {
       return Fail(Annotate(reply.status(), "until: its module is looked up now, not when it comes"),
                   Subject::kProcess);
@@ -346,13 +365,13 @@ void AddSchedule(CLI::App* root, CommandContext* context) {
   app->add_option("-p,--pid", flags->capture.pid, "the process, by its decimal id")
       ->type_name("PID")
       ->check(CLI::Range(1, std::numeric_limits<int32_t>::max()).description(""));
-  app->add_option("--prefix", flags->capture.prefix,
-                  "the path of the model itself (default: top); of apply it is in the file")
+  app->add_option("--prefix", flags->capture.prefix, "the path of the model itself (default: top)")
       ->type_name("NAME");
   app->add_option("--root", flags->capture.root,
                   "the class whose instances are modules (default: torch.nn.Module)")
       ->type_name("PACKAGE.MODULE.CLASS");
   AddCallableFlags(app, &flags->capture.callables);
+  AddTreeStop(app, &flags->capture.max_stop_ns);
   app->add_flag("--within-leaves", flags->within_leaves, "also what is within modules of torch.nn");
   AddRepeated(app, "--until", &flags->capture.until,
               "of list and find: a node's path; what is deeper than its children is left out (of "

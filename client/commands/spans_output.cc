@@ -4,6 +4,7 @@
 
 #include "client/human_units.h"
 #include "client/module_path.h"
+#include "client/printable.h"
 #include "daemon/base/str_cat.h"
 
 namespace sbump {
@@ -23,12 +24,26 @@ void SpansOutput::Finish(const SessionModel&) {
   for (const SpanNode& tree : std::exchange(held_, {})) Take(tree);
   if (detaching_.joinable()) detaching_.join();
   writer_->Finish(lost_);
+  if (warnings_ == Warnings::kTell && forwards_of_.size() > 1) Notice(WhoseForwards());
   if (lost_ != 0)
     Notice(StrCat("of ", HumanCount(lost_), lost_ == 1 ? " call" : " calls",
                   " no span could be told"));
   if (partial_ != 0 && warnings_ == Warnings::kTell)
     Notice(StrCat(HumanCount(partial_), partial_ == 1 ? " call" : " calls",
                   " had tensors that are not told: see docs/modules.md, Spans"));
+}
+
+// Of a model, and of its loss, say.
+std::string SpansOutput::WhoseForwards() const {
+  constexpr size_t kMostNames = 5;
+  std::string text = "the calls that were counted are of several modules:";
+  size_t named = 0;
+  for (const auto& [path, forwards] : forwards_of_) {
+    if (named++ == kMostNames) break;
+    text += StrCat(named == 1 ? " " : ", ", Printable(path), " ", HumanCount(forwards));
+  }
+  return StrCat(text, named > kMostNames ? ", ..." : "",
+                "; --module takes one with what is below it: --module top --module 'top.*'");
 }
 
 void SpansOutput::Join() {
@@ -59,6 +74,7 @@ void SpansOutput::Take(const SpanNode& tree) {
   // Parts of one that had begun before: not counted, and not told.
   if (has_enough_ || (most_forwards_ != 0 && !IsForward(tree))) return;
   writer_->Write(tree);
+  if (most_forwards_ != 0) ++forwards_of_[tree.module.path()];
   has_enough_ = ++forwards_ == most_forwards_ || writer_->HasEnough();
   if (has_enough_) detaching_ = std::thread([this] { Detach(); });
 }

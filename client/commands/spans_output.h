@@ -1,6 +1,7 @@
 // Reads the spans of a session beside its updates, until both end.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -38,6 +39,7 @@ class SpansOutput : public SessionOutput {
 
  private:
   void Join();
+  std::string WhoseForwards() const;
   bool KnowsPaths();
   void Learn(const v1::SessionUpdate& update);
   bool IsForward(const SpanNode& tree);
@@ -59,8 +61,9 @@ class SpansOutput : public SessionOutput {
       paths_;  // guarded by mutex_: of the modules that are looked at
 
   // The reading thread's, until it has ended.
-  std::vector<SpanNode> held_;  // until it is known which modules there are
-  uint64_t forwards_ = 0;       // trees that were written
+  std::vector<SpanNode> held_;                   // until it is known which modules there are
+  uint64_t forwards_ = 0;                        // trees that were written
+  std::map<std::string, uint64_t> forwards_of_;  // where they are counted: by path
   bool has_enough_ = false;
   uint64_t lost_ = 0;
   uint64_t partial_ = 0;

@@ -111,6 +111,21 @@ TEST(Modules, NothingHasItsOwnStatus) {
   EXPECT_THAT(result.err, HasSubstr("no module is matched by --module"));
 }
 
+TEST(Schedule, ASessionThatCannotBeWatchedIsSaid) {
+  Script script = TwoPieces();
+  script.list.add_sessions()->set_session_id("s7");
+  script.watch.status = absl::PermissionDeniedError("it is of root");
+  FakeControl daemon(script);
+  const ChildResult result =
+      RunSbumpctl({"--endpoint", daemon.endpoint(), "schedule", "list", "--pid", "4242"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("what session s7 does is not listed: it is of root"));
+  script.watch.status = absl::NotFoundError("it has ended");
+  FakeControl other(script);
+  EXPECT_EQ(RunSbumpctl({"--endpoint", other.endpoint(), "schedule", "list", "--pid", "4242"}).err,
+            "");
+}
+
 TEST(Modules, AnAnswerThatEndsBeforeItsLastPiece) {
   Script script = TwoPieces();
   script.modules.pop_back();
