@@ -310,6 +310,16 @@ class ForwardsTest(SpansCase):
         self.assertEqual(len(spans), 7 * SPANS_OF_FORWARD)
         self.assert_nothing_left(target)
 
+    def test_forwards_of_several_models_are_told_apart(self):
+        target = self.odd_model()
+        target.ask("make", "other", 4, 1)
+        spans = self.start_spans(target, "--forwards", 5)
+        for name in ("main", "other", "main", "main", "other"):
+            target.ask("forward", name)
+        spans.wait()
+        self.assertIn("of several modules: top 3, top#2 2; --module", spans.child.errors)
+        self.assert_nothing_left(target)
+
     def test_of_a_model_without_a_name(self):
         target = self.odd_model()
         target.ask("forward_for_ever")
@@ -338,15 +348,25 @@ class ForwardsTest(SpansCase):
 
 class FaultTest(SpansCase):
     def test_a_daemon_that_is_killed(self):
-        self.daemon = self.start_daemon()
+        """In the middle of a call."""
+        state_dir = self.scratch + "/state"
+        self.daemon = self.start_daemon(state_dir=state_dir)
         target = self.odd_model()
-        target.ask("forward_for_ever")
+        target.ask("make_slow", 1.5)
         spans = self.start_spans(target)
+        target.ask("forward", "main")
+        target.send("call_part", "slow", 1)
+        time.sleep(0.5)
         self.daemon.kill()
         self.assertNotEqual(spans.child.wait(), 0)
         self.assertIn("broke", spans.child.errors)
         self.eventually(lambda: traces.changed_text(target.pid) == [], 5, "the kernel to take the probes")
+        self.daemon = self.start_daemon(state_dir=state_dir)
+        self.eventually(lambda: self.daemon.journals() == [], 10, "the clean-up")
+        target.answer()
         self.assertEqual(target.ask("forward", "main"), [2, 5, 11])
+        self.assert_nothing_left(target, self.daemon, after_kill=True)
+        self.assert_ends_well(target)
 
     def test_a_daemon_that_does_not_keep_up(self):
         """Calls are lost, and no begin is told with the end of another call."""
@@ -395,20 +415,24 @@ class FaultTest(SpansCase):
         self.assert_ends_well(target)
 
     def test_a_model_that_goes_and_another_that_comes(self):
+        """Its embedding is twice as wide."""
         target = self.odd_model()
-        spans = self.start_spans(target, "--module", "top")
+        spans = self.start_spans(target, "--module", "top.embed")
         target.ask("forwards", "main", 3)
         target.ask("drop", "main")
-        target.ask("make", "main")
+        target.ask("make", "main", 16)
 
-        def is_told():
-            target.ask("forwards", "main", 1)
-            return True
-        self.eventually(is_told, 1)
-        target.ask("forwards", "main", 3)
-        told = [json.loads(line) for line in spans.stop().splitlines()]
-        self.assertGreaterEqual(len(told), 3)
-        self.assertEqual({(span["path"], str(span["outputs"])) for span in told}, {("top", "[[2, 5, 11]]")})
+        def told():
+            with open(spans.path, encoding="utf-8") as file:
+                return [json.loads(line) for line in file.read().split("\n")[:-1]]
+        self.eventually(lambda: target.ask("forwards", "main", 1) and len(told()) > 3, 10, "a span of the new one")
+        known = len(told())
+        target.ask("forwards", "main", 5)
+        spans.stop()
+        outputs = [str(span["outputs"]) for span in told()]
+        self.assertEqual(outputs[:3], ["[[2, 5, 8]]"] * 3)
+        self.assertEqual(set(outputs[3:]), {"[[2, 5, 16]]"})
+        self.assertGreaterEqual(len(outputs), known + 5)
         self.assert_ends_well(target)
 
     def test_bad_arguments(self):

@@ -3,6 +3,7 @@ import ctypes
 import gc
 import sys
 import threading
+import time
 
 import torch
 from model_commands import command, models, tensor
@@ -58,6 +59,17 @@ def call_lies():
         liar.impl.put(stub_torch.LAYOUTS[sys.argv[1]][1], "Q", count)
         odd(liar)
     return calls
+
+
+@command
+def make_slow(seconds):
+    """A module whose call takes so long."""
+    class Slow(nn.Module):
+        def forward(self, x):
+            time.sleep(seconds)
+            return x
+
+    models["main"].slow = Slow()
 
 
 @command
