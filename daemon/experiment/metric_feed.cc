@@ -33,6 +33,7 @@ void MetricFeed::Add(const std::vector<MetricSample>& samples) {
     samples_.push_back(sample);
     buckets_ += sample.buckets.size();
     failures_ = 0;
+    has_read_ = true;
   }
   while (samples_.size() > kMostSamples || buckets_ > kMostBuckets) DropOldest();
   changed_.notify_all();
@@ -43,11 +44,15 @@ void MetricFeed::DropOldest() {
   samples_.pop_front();
 }
 
-void MetricFeed::Fail(const std::string& why) {
+void MetricFeed::Fail(const std::string& why, uint64_t at_ns) {
   std::lock_guard lock(mutex_);
-  if (++failures_ >= kMostFailures && closed_.ok()) {
-    closed_ = absl::FailedPreconditionError(
-        StrCat("the metric could not be read ", kMostFailures, " times in a row: ", why));
+  if (failures_++ == 0) failing_since_ns_ = at_ns;
+  const uint64_t longest_ns = has_read_ ? kLongestFailingNs : kLongestWithoutNs;
+  const bool is_long = at_ns - std::min(at_ns, failing_since_ns_) >= longest_ns;
+  if (failures_ >= kMostFailures && is_long && closed_.ok()) {
+    closed_ = absl::FailedPreconditionError(StrCat("the metric could not be read for ",
+                                                   longest_ns / 1'000'000'000, " s, ", failures_,
+                                                   " times in a row: ", why));
   }
   changed_.notify_all();
 }

@@ -42,7 +42,8 @@ absl::Status Change(Session& session, const RulesChange& change) {
 // Windows of a metric that is sampled have so many at least.
 constexpr uint64_t kSamplesOfWindow = 10;
 constexpr uint64_t kUsualIntervalNs = 100'000'000;
-constexpr uint64_t kLongestSilenceNs = 10'000'000'000;
+// Longer than reads may fail, so that this is said of a client that is silent.
+constexpr uint64_t kLongestSilenceNs = MetricFeed::kLongestFailingNs + 2'000'000'000;
 
 void SetWork(const WindowWork& work, Window& window) {
   window.units = work.units;

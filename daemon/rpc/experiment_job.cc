@@ -122,7 +122,8 @@ void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
     specimen = specimen_;
   }
   if (specimen == nullptr || !clock_.is_known()) return;
-  if (!message.failure().empty()) specimen->feed().Fail(Utf8(message.failure().substr(0, 1000)));
+  if (!message.failure().empty())
+    specimen->feed().Fail(Utf8(message.failure().substr(0, 1000)), MonotonicNs());
   std::vector<MetricSample> samples;
   for (const v1::MetricSamples::Sample& from : message.samples()) {
     MetricSample sample = {.at_ns = clock_.ToOurs(from.at_ns()), .value = from.value()};

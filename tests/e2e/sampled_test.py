@@ -1,6 +1,7 @@
 """sbumpctl sweep: work that others count, and sbumpctl samples."""
 import json
 import pathlib
+import time
 
 from harness import interpreters, metrics
 from harness.case import main
@@ -103,7 +104,26 @@ class SampledTest(SweepCase):
         answer = self.daemon.ctl("sweep", "--pid", target.pid, "--target", "*/service.py:critical", "--yes", "--metric",
                                  "prom:http://127.0.0.1:%d/metrics#units_total" % metrics.free_port(), seconds=60)
         self.assertEqual(answer.code, 13, answer)
-        self.assertIn("could not be read 10 times in a row", answer.err)
+        self.assertIn("could not be read for 2 s", answer.err)
+        self.assert_unharmed(target)
+
+    def test_an_exporter_that_is_away_for_a_moment(self):
+        """It is loaded anew: the experiment goes on."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_service(log=log)
+        begin, missed = time.monotonic(), []
+
+        def page():
+            if 20 < time.monotonic() - begin < 23:
+                missed.append(1)
+                return "other_total 1\n"
+            return "units_total %d\n" % (log.stat().st_size // 5)
+        with metrics.served(page) as url:
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin",
+                                "0.3", metric="prom:%s#units_total" % url)
+        self.assertGreater(len(missed), 10)
+        self.assertEqual(self.results_of(answer)["targets"]["verdict"], "MATTERS", answer)
         self.assert_unharmed(target)
 
 

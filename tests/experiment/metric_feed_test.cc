@@ -77,15 +77,32 @@ TEST(MetricFeedTest, SilenceIsToldAfterAWhile) {
   EXPECT_EQ(feed.Await(5, 20, Soon()).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(MetricFeedTest, TenFailuresInARowAreTheEnd) {
+// An exporter that is loaded anew is away for a moment.
+TEST(MetricFeedTest, FailuresForSomeSecondsAreTheEnd) {
+  constexpr uint64_t kSecondNs = 1'000 * kMs;
   MetricFeed feed;
-  for (int i = 0; i < 9; ++i) feed.Fail("refused");
+  for (uint64_t i = 0; i < 19; ++i) feed.Fail("refused", i * 100 * kMs);
   feed.Add({{.at_ns = 10}});
-  for (int i = 0; i < 9; ++i) feed.Fail("refused");
+  for (uint64_t i = 0; i <= 99; ++i) feed.Fail("refused", 5 * kSecondNs + i * 100 * kMs);
   EXPECT_TRUE(feed.Await(0, 10, Soon()).ok());
-  feed.Fail("refused");
+  feed.Fail("refused", 15 * kSecondNs);
   EXPECT_EQ(feed.Await(0, 10, Later()).status().message(),
-            "the metric could not be read 10 times in a row: refused");
+            "the metric could not be read for 10 s, 101 times in a row: refused");
+}
+
+TEST(MetricFeedTest, AFewFailuresAreNone) {
+  constexpr uint64_t kHourNs = 3'600'000 * kMs;
+  MetricFeed feed;
+  feed.Add({{.at_ns = 10}});
+  for (uint64_t i = 0; i < 9; ++i) feed.Fail("refused", i * kHourNs);
+  EXPECT_TRUE(feed.Await(0, 10, Soon()).ok());
+}
+
+TEST(MetricFeedTest, WhatWasNeverReadIsNotWaitedForSoLong) {
+  MetricFeed feed;
+  for (uint64_t i = 0; i <= 20; ++i) feed.Fail("no such name", i * 100 * kMs);
+  EXPECT_EQ(feed.Await(0, 10, Later()).status().message(),
+            "the metric could not be read for 2 s, 21 times in a row: no such name");
 }
 
 TEST(MetricFeedTest, AnEndEndsWhoWaits) {
