@@ -115,6 +115,19 @@ std::string IntervalText(const v1::GroupResult& result) {
 }
 
 std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
+std::string SeldomText(const v1::GroupResult& result) {
+  const uint32_t functions = result.seldom_functions();
+  if (functions == 0) return "";
+  return StrCat("that is of its calls together; ", functions,
+                functions == 1 ? " of its functions has" : " of its functions have",
+                " so few of them that ", functions == 1 ? "it" : "each",
+                " could matter all the same: test ", functions == 1 ? "it" : "them", " apart");
+}
+
+std::string GainText(const v1::GroupResult& result) {
+  return result.has_most_gain_per_ns() ? StrCat(Fixed(result.most_gain_per_ns(), 2), "x") : "-";
+}
+
   std::set<uint64_t> delays;
   uint32_t every = 1;
   for (const v1::Arm& arm : plan.arms()) {
@@ -195,6 +208,8 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
     if (!group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
     if (group.has_slack_ns()) lines.push_back(SlackLine(group));
+    if (const std::string seldom = SeldomText(group); !seldom.empty())
+      lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
   AddGainCaveat(result.results(), lines);

@@ -27,6 +27,10 @@ void AddGainCaveat(const google::protobuf::RepeatedPtrField<v1::GroupResult>& re
 
 // "[0.91, 1.08]"; "-" where there is none.
 std::string IntervalText(const v1::GroupResult& result);
+// Of what is called so seldom that a group's verdict says nothing of it; empty: there is nothing.
+std::string SeldomText(const v1::GroupResult& result);
+// "1.31x", or "-".
+std::string GainText(const v1::GroupResult& result);
 
 // The delays of a group of the plan: "12us, 25us, 50us", "2.5us, 5us, 10us, at one call of 50".
 // Empty: none.

@@ -54,6 +54,8 @@ void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
     if (group.verdict() != v1::MATTERS) continue;
     for (const std::string& warning : group.warnings())
+    if (const std::string seldom = SeldomText(group); !seldom.empty())
+      lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
       lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", Printable(warning)));
   }
   if (undecided == 0) return;

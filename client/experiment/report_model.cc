@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "client/experiment/experiment_view.h"
 #include "client/experiment/ranking.h"
 #include "client/printable.h"
 #include "daemon/base/str_cat.h"
@@ -203,12 +204,12 @@ std::string MeaningWords(const v1::GroupResult& group) {
                     ", 95 % interval)");
   words += ".";
   if (group.role() != v1::TESTED) return words;
-  words += StrCat(" Making each call faster by D makes a unit faster by at most ",
-                  Fixed(group.most_gain_per_ns(), 2), " D");
-  if (has_interval)
-    words += StrCat(" (", Fixed(std::max(0.0, group.ci_high()) * group.hits_per_unit(), 2),
-                    " D by the interval's upper end)");
-  words += ".";
+  words += group.has_most_gain_per_ns()
+               ? StrCat(" Making each call faster by D makes a unit faster by at most ",
+                        Fixed(group.most_gain_per_ns(), 2), " D (by the interval's upper end).")
+               : " What making it faster would gain at most is not known.";
+  if (const std::string seldom = SeldomText(group); !seldom.empty())
+    words += StrCat(" It does not matter: ", seldom, ".");
   if (const std::string slack = SlackWords(group); !slack.empty())
     words += StrCat(" It has slack: ", slack, ".");
   return words;

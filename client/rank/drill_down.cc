@@ -19,18 +19,6 @@ size_t HeightOf(const std::vector<GroupNode>& groups) {
   return groups.empty() ? 0 : height + 1;
 }
 
-// Functions or modules below it whose share of its calls is less than `share`, and all of them.
-struct Seldom {
-  size_t seldom = 0, all = 0;
-};
-
-void Count(const GroupNode& group, double fewest_calls, Seldom& count) {
-  for (const GroupNode& part : group.parts) Count(part, fewest_calls, count);
-  if (!group.parts.empty()) return;
-  ++count.all;
-  count.seldom += static_cast<double>(group.calls) < fewest_calls;
-}
-
 }  // namespace
 
 DrillDown::DrillDown(std::vector<GroupNode> outermost, size_t most_groups)
@@ -90,16 +78,9 @@ void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result) {
     return;
   }
   if (result.verdict() == v1::INVALID || !result.has_ci_high()) return;
-  if (result.ci_high() >= 1) {
+  if (result.ci_high() >= 1)
     unspoken_.push_back(
         StrCat(group.name, ": its interval is so wide that anything in it may matter"));
-    return;
-  }
-  Seldom count;
-  Count(group, std::max(0.0, result.ci_high()) * static_cast<double>(group.calls), count);
-  if (count.seldom == 0) return;
-  unspoken_.push_back(StrCat(group.name, ": ", count.seldom, " of the ", count.all,
-                             " in it have so few of its calls that each could matter by itself"));
 }
 
 void DrillDown::Skip() {

@@ -34,8 +34,7 @@ class DrillDown {
   void Skip();
   // How many experiments there may still be, where something of each is opened, up to the deepest.
   size_t StagesToCome() const;
-  // Of groups that were not opened: how many parts have so few of its calls that they could be
-  // critical for all that is known. A sentence for each.
+  // Groups that were not opened, and of whose parts nothing is known. A sentence for each.
   const std::vector<std::string>& Unspoken() const { return unspoken_; }
 
  private:

@@ -143,7 +143,16 @@ SignedRankEstimate MiddleOf(const GroupEstimate& group, const std::optional<Inte
           .level = group.level};
 }
 
-void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
+// A group's criticality is the mean of its functions', by calls: of one with a hundredth of the
+// calls no more than a hundredth can be felt in it.
+size_t SeldomFunctions(const GroupEstimate& group, const Group& asked, double whole) {
+  if (group.verdict != Verdict::kDoesNotMatter) return 0;
+  const auto& shares = asked.seldom_shares;
+  return static_cast<size_t>(std::ranges::lower_bound(shares, group.interval->high / whole) -
+                             shares.begin());
+}
+
+void JudgeGroups(const Recording& recording, const EstimateOptions& options, RunEstimate& run) {
   const size_t tested = TestedIn(run).size();
   for (GroupEstimate& group : run.groups) {
     VerdictInput input = {.invalid = run.invalid,
@@ -158,8 +167,9 @@ void JudgeGroups(const EstimateOptions& options, RunEstimate& run) {
     group.verdict = judgement.verdict;
     group.why = std::move(judgement.why);
     group.blocks_needed = judgement.blocks_needed;
-  }
+    group.seldom_functions = SeldomFunctions(group, recording.groups[group.group], run.whole);
 }
+  }
 
 std::string FlawOf(const EstimateOptions& options) {
   constexpr size_t kMostDraws = 1'000'000;
@@ -197,7 +207,7 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
     run.warnings.push_back(run.intrusion->warning);
   LeaveOutUntried(recording, run);
   JudgeControls(options, run);
-  JudgeGroups(options, run);
+  JudgeGroups(recording, options, run);
   return run;
 }
 

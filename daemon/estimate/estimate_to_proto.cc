@@ -31,6 +31,7 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
     const size_t more = *group.blocks_needed - std::min(*group.blocks_needed, group.blocks_used);
     message.set_more_blocks(static_cast<uint32_t>(more));
   }
+  message.set_seldom_functions(static_cast<uint32_t>(group.seldom_functions));
   AddTexts(group.warnings, *message.mutable_warnings());
   if (!group.slack || !group.slack->claimed) return;
   message.set_slack_ns(group.slack->slack_ns);
@@ -190,7 +191,10 @@ Recording RecordingOf(const v1::ExperimentPlan& plan,
                       std::span<const v1::RecordedWindow* const> windows) {
   Recording recording;
   for (const v1::ExperimentPlan::Group& group : plan.groups())
-    recording.groups.push_back({.name = group.name(), .role = RoleOf(group.role())});
+    recording.groups.push_back(
+        {.name = group.name(),
+         .role = RoleOf(group.role()),
+         .seldom_shares = {group.seldom_shares().begin(), group.seldom_shares().end()}});
   for (const v1::Arm& arm : plan.arms())
     recording.arms.push_back({.kind = KindOf(arm.kind()),
                               .delay_ns = {arm.delay_ns().begin(), arm.delay_ns().end()},

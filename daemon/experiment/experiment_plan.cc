@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -157,8 +158,21 @@ void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPl
     if (plan.facts.back().left_out.empty() && std::ranges::count(taken, i) == 0)
       plan.facts.back().left_out = "controls were not wanted";
   }
+std::vector<double> SeldomShares(const std::vector<uint64_t>& hits) {
+  const double all = std::accumulate(hits.begin(), hits.end(), 0.0);
+  std::vector<double> shares;
+  for (const uint64_t of_one : hits) {
+    const double share = static_cast<double>(of_one) / all;
+    if (of_one > 0 && share < kSeldomShare) shares.push_back(share);
+  }
+  std::ranges::sort(shares);
+  shares.resize(std::min(shares.size(), kMostSeldom));
+  return shares;
 }
 
+}
+
+    plan.groups[i].seldom_shares = SeldomShares(pilot.targets[i].hits);
 // What was asked for by name comes before what was planned.
 absl::Status TakePlan(const Plan& plan, const std::vector<size_t>& taken,
                       const ExperimentWishes& wishes, ExperimentPlan& made) {

@@ -71,8 +71,8 @@ using FunctionName = std::tuple<std::string_view, std::string_view, uint32_t>;
 
 FunctionName NameOf(const RowInfo& row) { return {row.filename, row.qualname, row.first_line}; }
 
-void CountFunction(const RowInfo& row, const std::vector<uint32_t>& group_of,
-                   std::vector<GroupTargets>& groups) {
+void AddFunction(const RowInfo& row, const std::vector<uint32_t>& group_of,
+                 std::vector<GroupTargets>& groups) {
   const uint32_t owner = group_of[row.pattern];
   ++groups[owner].functions;
   std::set<uint32_t> others;
@@ -80,6 +80,7 @@ void CountFunction(const RowInfo& row, const std::vector<uint32_t>& group_of,
     if (pattern < group_of.size() && group_of[pattern] != owner) others.insert(group_of[pattern]);
   }
   for (const uint32_t other : others) ++groups[other].in_others[owner];
+  groups[owner].hits.push_back(0);
 }
 
 std::string WhyUnmatched(const PatternCounters& pattern) {
@@ -164,11 +165,16 @@ absl::StatusOr<std::vector<GroupTargets>> SessionSpecimen::FindTargets() {
   SB_ASSIGN_OR_RETURN(const auto snapshot, Look());
   const ExperimentTargets& targets = in_force();
   std::vector<GroupTargets> found(all_.rules.arm->delay_ns.size());
-  std::set<FunctionName> seen;  // once each, in however many processes
+  // Once each, in however many processes: its group, and its place there.
+  std::map<FunctionName, std::pair<uint32_t, size_t>> seen;
   for (const auto& process : snapshot->processes) {
-    for (const auto& row : process->rows) {
-      if (row->pattern < targets.group_of.size() && seen.insert(NameOf(*row)).second)
-        CountFunction(*row, targets.group_of, found);
+    for (size_t i = 0; i < process->rows.size(); ++i) {
+      const RowInfo& row = *process->rows[i];
+      if (row.pattern >= targets.group_of.size()) continue;
+      const uint32_t owner = targets.group_of[row.pattern];
+      const auto [known, is_new] = seen.try_emplace(NameOf(row), owner, found[owner].hits.size());
+      if (is_new) AddFunction(row, targets.group_of, found);
+      found[known->second.first].hits[known->second.second] += process->counters[i].calls;
     }
   }
   const size_t patterns = std::min(targets.group_of.size(), snapshot->patterns.size());

@@ -27,7 +27,8 @@ using Mark = std::vector<ProcessMark>;
 
 // What a group's patterns take, in all processes so far.
 struct GroupTargets {
-  size_t functions = 0;  // that are this group's
+  size_t functions = 0;        // that are this group's
+  std::vector<uint64_t> hits;  // of each of them so far
   // How many that it would take, too, are in another group: the first that takes one has it.
   std::map<size_t, size_t> in_others;
   // A sentence for each pattern that takes nothing, without a full stop.

@@ -45,6 +45,8 @@ v1::ExperimentPlan ToProto(const ExperimentPlan& plan) {
     group.set_targets(plan.facts[i].functions);
     group.set_hits_per_unit(plan.facts[i].hits_per_unit);
     group.set_left_out(Utf8(plan.facts[i].left_out));
+    const std::vector<double>& shares = plan.groups[i].seldom_shares;
+    group.mutable_seldom_shares()->Add(shares.begin(), shares.end());
   }
   for (const Arm& from : plan.arms) {
     v1::Arm& arm = *message.add_arms();

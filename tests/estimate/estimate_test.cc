@@ -69,6 +69,33 @@ TEST(EstimateTest, OneThatMattersAndOneThatDoesNot) {
   ExpectFinite(run);
 }
 
+// A middle would be exceeded every other time.
+TEST(EstimateTest, AGainIsBoundedByWhatTheIntervalAllows) {
+  const auto group = [](uint32_t blocks, const Truth& truth, double sd) {
+    return Estimate(Record(Doses(1, blocks), truth, {.sd = sd}, 3), kQuick).groups[0];
+  };
+  const GroupEstimate unclear = group(12, Linear({-0.1}), 0.05);
+  EXPECT_GT(unclear.interval->high, 0);
+  EXPECT_GT(*unclear.gain_at_most_per_ns, 0);
+  EXPECT_FALSE(group(4, Linear({1}), 0.003).gain_at_most_per_ns) << "no interval";
+  const Truth saturates = [](const std::vector<double>& x_ns) {
+    return std::min(x_ns[0], 0.4 * kHitsPerUnit * kTopDelayNs);
+  };
+  EXPECT_FALSE(group(12, saturates, 0.003).gain_at_most_per_ns) << "less for each further ns";
+}
+
+// A fiftieth of its calls cannot be felt beyond a fiftieth.
+TEST(EstimateTest, FunctionsThatAGroupsVerdictSaysNothingOf) {
+  Recording recording = Record(Doses(2, 16), Linear({1, 0}), {.sd = 0.003}, 1);
+  const double high = Estimate(recording, kQuick).groups[1].interval->high;
+  ASSERT_GT(high, 0.001);
+  recording.groups[0].seldom_shares = {0.0001};
+  recording.groups[1].seldom_shares = {0.0001, 0.9 * high, 1.1 * high};
+  const RunEstimate run = Estimate(recording, kQuick);
+  EXPECT_EQ(run.groups[0].seldom_functions, 0u) << "it matters";
+  EXPECT_EQ(run.groups[1].seldom_functions, 2u);
+}
+
 // Slopes that are all alike leave no doubt but of the delays.
 TEST(EstimateTest, NoIntervalIsNarrowerThanDelaysAreExact) {
   const RunEstimate run = Estimate(Record(Doses(2, 12), Linear({0.5, 0}), {.sd = 0}, 1), kQuick);

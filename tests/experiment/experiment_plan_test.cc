@@ -351,6 +351,43 @@ TEST(ExperimentPlanTest, ProcessorsThatAreGivenAwayAreToldOf) {
   }
 }
 
+// By a step that nobody feels it cannot be seen.
+TEST(ExperimentPlanTest, HowSoonItSettlesIsNotKnownOfWhatIsHidden) {
+  for (const bool hidden : {false, true}) {
+    FakeSpecimen service(
+        kUnitNs, {FakeGroup{.hits_per_unit = 5, .cost = [=](double ns) { return hidden ? 0 : ns; }},
+                  FakeGroup{}});
+    service.noise = 0.05;
+    Told told;
+    ASSERT_TRUE(RunExperiment(service, {{"often"}, {"seldom"}}, Wishes(), told).ok());
+    EXPECT_EQ(Warns(*told.plan, "how soon the pace settles"), hidden);
+  }
+}
+
+// A request that began before a switch has a part of the other arm.
+TEST(ExperimentPlanTest, AfterASwitchALatencyIsWaitedFor) {
+  FakeSpecimen service = Service(0.1);
+  service.bucket = {.lower_ns = 0.8e9, .upper_ns = 1.2e9};
+  service.on_work = [](const Arm&, Window& window) {
+    window.work_ns = 1e9 * window.units * (1 + static_cast<double>(window.begin_ns % 7) / 100);
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 3600'000'000'000;
+  const absl::Status status = RunExperiment(service, kGroups, wishes, told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_GE(told.plan->washout_ns, 2'900'000'000u);
+}
+
+TEST(ExperimentPlanTest, WhichFunctionsAreSeldomIsTold) {
+  FakeSpecimen service = Service(0.1);
+  service.targets = {{.functions = 4, .hits = {900, 0, 20, 80}}, {.functions = 1, .hits = {5}}, {}};
+  Told told;
+  ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+  EXPECT_EQ(told.plan->groups[0].seldom_shares, (std::vector<double>{0.02, 0.08}));
+  EXPECT_TRUE(told.plan->groups[1].seldom_shares.empty());
+}
+
 // A tenth of a unit is injected.
 TEST(ExperimentPlanTest, ABucketThatHidesADelayIsWarnedOf) {
   for (const double width : {0.05, 0.5}) {

@@ -50,5 +50,39 @@ TEST(ResultLinesTest, ControlsAreToldAsSuch) {
   EXPECT_NE(all.find(" 0.0001 "), std::string::npos) << all;
 }
 
+std::string LinesOf(const v1::ExperimentResult& result) {
+  std::string all;
+  for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
+    all += line + "\n";
+  return all;
+}
+
+TEST(ResultLinesTest, WhatIsNotKnownIsNotAFigure) {
+  v1::ExperimentResult result;
+  v1::GroupResult& group = *result.add_results();
+  group.set_name("mine");
+  EXPECT_EQ(LinesOf(result).find("0.00x"), std::string::npos) << LinesOf(result);
+  group.set_most_gain_per_ns(1.25);
+  EXPECT_NE(LinesOf(result).find("1.25x"), std::string::npos) << LinesOf(result);
+  group.set_slack_ns(40'000);
+  group.set_slack_low_ns(31'000);
+  EXPECT_NE(LinesOf(result).find("(31.0us or more)"), std::string::npos) << LinesOf(result);
+  group.set_slack_high_ns(44'000);
+  EXPECT_NE(LinesOf(result).find("(31.0us to 44.0us)"), std::string::npos) << LinesOf(result);
+}
+
+TEST(ResultLinesTest, WhatAVerdictSaysNothingOf) {
+  v1::ExperimentResult result;
+  v1::GroupResult& group = *result.add_results();
+  group.set_name("mine");
+  group.set_verdict(v1::DOES_NOT_MATTER);
+  EXPECT_EQ(LinesOf(result).find("apart"), std::string::npos);
+  group.set_seldom_functions(3);
+  EXPECT_NE(
+      LinesOf(result).find("warning: mine: that is of its calls together; 3 of its functions"),
+      std::string::npos)
+      << LinesOf(result);
+}
+
 }  // namespace
 }  // namespace sbump

@@ -140,17 +140,6 @@ TEST(DrillDownTest, AWideIntervalSaysNothingOfWhatIsInIt) {
   EXPECT_THAT(drill.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
 }
 
-// With 0.02 of the whole, what has less than a 50th of its calls may have all of it.
-TEST(DrillDownTest, WhatCouldMatterInAGroupThatWasNotOpenedIsSaid) {
-  GroupNode module = Module("a", 3);
-  module.parts.push_back(Leaf("a.seldom", 1));
-  module.calls = 10'000;
-  module.parts[0].calls = 9'900;
-  DrillDown drill({module, Leaf("x")}, 2);
-  drill.Take(Said(drill, {}));
-  EXPECT_THAT(drill.Unspoken(), ElementsAre(HasSubstr("a: 3 of the 4 in it")));
-}
-
 TEST(DrillDownTest, OfNothingThereIsNothingToTest) {
   DrillDown drill({}, 4);
   EXPECT_TRUE(drill.is_done());
