@@ -42,6 +42,22 @@ void LookAtPositive(const ControlResult& control, double tolerance, ControlFindi
   }
 }
 
+void LookAtNegative(const ControlResult& control, double margin, ControlFindings& findings) {
+  if (control.p > kNegativeControlAlpha) return;
+  const double negligible = kNegligibleShareOfMargin * margin;
+  const bool is_negligible = control.interval && control.interval->low <= negligible &&
+                             control.interval->high >= -negligible;
+  const std::string what =
+      StrCat("the negative control ", control.name, " cannot matter, and seems to (criticality ",
+             Fixed(control.estimate, 3), ", p = ", Fixed(control.p, 4),
+             "): something other than delays differs between arms");
+  if (!is_negligible) {
+    if (findings.invalid.empty()) findings.invalid = what;
+  } else {
+    findings.warnings.push_back(StrCat(what, ", which may be so much of each criticality"));
+  }
+}
+
 // Which group's delays are felt most, for sure.
 const ControlResult* FeltMost(const std::vector<ControlResult>& results) {
   const ControlResult* most = nullptr;
@@ -68,8 +84,9 @@ std::string WordsOfFelt(const ControlResult* most) {
 
 }  // namespace
 
-ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance) {
-  ControlFindings findings = CheckControls(results, tolerance);
+ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance,
+                                  double margin) {
+  ControlFindings findings = CheckControls(results, tolerance, margin);
   const ControlResult* most = FeltMost(results);
   findings.felt = most == nullptr ? 0 : std::min(most->interval->low, 1.0);
   if (most == nullptr || most->interval->high < 1 - tolerance)
@@ -77,7 +94,8 @@ ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, dou
   return findings;
 }
 
-ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance) {
+ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance,
+                              double margin) {
   ControlFindings findings;
   for (const ControlResult& control : results) {
     if (control.role == GroupRole::kPositiveControl) {
@@ -85,11 +103,7 @@ ControlFindings CheckControls(const std::vector<ControlResult>& results, double 
       if (findings.invalid.empty()) findings.invalid = flaw;
       if (flaw.empty()) LookAtPositive(control, tolerance, findings);
     }
-    if (control.role == GroupRole::kNegativeControl && control.p <= kNegativeControlAlpha &&
-        findings.invalid.empty())
-      findings.invalid = StrCat("the negative control ", control.name,
-                                " cannot matter, and seems to (p = ", Fixed(control.p, 4),
-                                "): something other than delays differs between arms");
+    if (control.role == GroupRole::kNegativeControl) LookAtNegative(control, margin, findings);
   }
   return findings;
 }

@@ -35,15 +35,21 @@ struct ControlFindings {
 
 // At 5 % one good experiment of twenty would be thrown away for its negative control.
 inline constexpr double kNegativeControlAlpha = 0.01;
+// An effect of it that is less moves verdicts by no more than this share of the margin: what cannot
+// matter is worth a thousandth on a real machine, and a long experiment finds that.
+inline constexpr double kNegligibleShareOfMargin = 0.5;
 
 // A delay that one of a hundred workers loses, the others none.
 inline constexpr double kLeastFelt = 0.01;
 
 // The positive control's delays must be felt: its interval must reach above `tolerance`, or be all
-// above kLeastFelt. And the negative one must not be rejected at kNegativeControlAlpha.
-ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance);
+// above kLeastFelt. And the negative one must not be rejected at kNegativeControlAlpha, unless its
+// interval reaches within kNegligibleShareOfMargin of `margin`, which is a warning.
+ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance,
+                              double margin);
 
 // Of an experiment that has no positive control: `felt`, and what is to be said of it.
-ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance);
+ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance,
+                                  double margin);
 
 }  // namespace sbump

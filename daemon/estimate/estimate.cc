@@ -125,9 +125,10 @@ void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
   std::vector<ControlResult> controls;
   for (const GroupEstimate& group : run.groups)
     controls.push_back({group.name, group.role, group.criticality, group.interval, group.p});
-  const ControlFindings findings = HasPositiveControl(run)
-                                       ? CheckControls(controls, options.control_tolerance)
-                                       : CheckUncontrolled(controls, options.control_tolerance);
+  const ControlFindings findings =
+      HasPositiveControl(run)
+          ? CheckControls(controls, options.control_tolerance, options.margin)
+          : CheckUncontrolled(controls, options.control_tolerance, options.margin);
   run.invalid = findings.invalid;
   if (!run.invalid.empty()) run.pairs.clear();
   run.whole = findings.whole;
@@ -168,8 +169,8 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
     group.why = std::move(judgement.why);
     group.blocks_needed = judgement.blocks_needed;
     group.seldom_functions = SeldomFunctions(group, recording.groups[group.group], run.whole);
-}
   }
+}
 
 std::string FlawOf(const EstimateOptions& options) {
   constexpr size_t kMostDraws = 1'000'000;

@@ -11,7 +11,7 @@ namespace {
 ControlFindings Positive(Interval interval) {
   return CheckControls(
       {{"step", GroupRole::kPositiveControl, (interval.low + interval.high) / 2, interval, 0.001}},
-      0.1);
+      0.1, 0.05);
 }
 
 TEST(ControlsTest, PositiveMustBeFelt) {
@@ -19,7 +19,8 @@ TEST(ControlsTest, PositiveMustBeFelt) {
   EXPECT_TRUE(Positive({0.8, 1.2}).warnings.empty());
   EXPECT_NE(Positive({-0.05, 0.09}).invalid, "");
   EXPECT_NE(Positive({-1.5, -0.5}).invalid, "");
-  EXPECT_NE(CheckControls({{"step", GroupRole::kPositiveControl, 0, {}, 1}}, 0.1).invalid, "");
+  EXPECT_NE(CheckControls({{"step", GroupRole::kPositiveControl, 0, {}, 1}}, 0.1, 0.05).invalid,
+            "");
 }
 
 TEST(ControlsTest, UnitsThatAreMadeSideBySideShareADelay) {
@@ -53,11 +54,23 @@ TEST(ControlsTest, PositiveThatCouldBeNothingIsAWarning) {
 }
 
 TEST(ControlsTest, NegativeMustNotBeRejected) {
-  const auto of = [](double p) {
-    return CheckControls({{"idle", GroupRole::kNegativeControl, 0, Interval{-1, 1}, p}}, 0.1);
+  const auto of = [](Interval interval, double p) {
+    return CheckControls(
+        {{"idle", GroupRole::kNegativeControl, (interval.low + interval.high) / 2, interval, p}},
+        0.1, 0.05);
   };
-  EXPECT_EQ(of(0.03).invalid, "");
-  EXPECT_NE(of(0.005).invalid, "");
+  EXPECT_EQ(of({0.03, 0.5}, 0.03).invalid, "");
+  EXPECT_NE(of({0.03, 0.5}, 0.005).invalid, "");
+  EXPECT_NE(of({-0.5, -0.03}, 0.005).invalid, "");
+  EXPECT_TRUE(of({0.03, 0.5}, 0.03).warnings.empty());
+}
+
+TEST(ControlsTest, WhatMovesNoVerdictIsAWarning) {
+  const ControlFindings little = CheckControls(
+      {{"idle", GroupRole::kNegativeControl, 0.003, Interval{0.002, 0.004}, 0.0001}}, 0.1, 0.05);
+  EXPECT_EQ(little.invalid, "");
+  ASSERT_EQ(little.warnings.size(), 1u);
+  EXPECT_NE(little.warnings[0].find("criticality 0.003"), std::string::npos) << little.warnings[0];
 }
 
 ControlFindings Uncontrolled(const std::vector<Interval>& intervals) {
@@ -65,7 +78,7 @@ ControlFindings Uncontrolled(const std::vector<Interval>& intervals) {
   for (const Interval& one : intervals)
     results.push_back({"f", GroupRole::kTested, (one.low + one.high) / 2, one, 0.1});
   results.push_back({"no interval", GroupRole::kTested, 5, {}, 1});
-  return CheckUncontrolled(results, 0.1);
+  return CheckUncontrolled(results, 0.1, 0.05);
 }
 
 TEST(ControlsTest, WithoutAPositiveOneWhatIsFeltMostStandsForIt) {
@@ -85,13 +98,14 @@ TEST(ControlsTest, WithoutAPositiveOneNothingMayBeFelt) {
   ASSERT_EQ(nothing.warnings.size(), 1u);
   EXPECT_NE(nothing.warnings[0].find("no delay was felt"), std::string::npos);
   const ControlResult idle = {"idle", GroupRole::kNegativeControl, 1, Interval{0.9, 1.1}, 0.001};
-  EXPECT_EQ(CheckUncontrolled({idle}, 0.1).felt, 0);
-  EXPECT_NE(CheckUncontrolled({idle}, 0.1).invalid, "");
+  EXPECT_EQ(CheckUncontrolled({idle}, 0.1, 0.05).felt, 0);
+  EXPECT_NE(CheckUncontrolled({idle}, 0.1, 0.05).invalid, "");
 }
 
 TEST(ControlsTest, TestedGroupsAreNone) {
-  EXPECT_EQ(CheckControls({{"f", GroupRole::kTested, 3.5, Interval{3, 4}, 0.0001}}, 0.1).invalid,
-            "");
+  EXPECT_EQ(
+      CheckControls({{"f", GroupRole::kTested, 3.5, Interval{3, 4}, 0.0001}}, 0.1, 0.05).invalid,
+      "");
 }
 
 }  // namespace
