@@ -91,9 +91,11 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string
       ->type_name("METRIC")
       ->required();
   AddDuration(app, "--budget", &flags->budget_ns, StrCat("take no longer, ", default_budget));
-  app->add_option("--mde", flags->smallest_effect,
-                  "find effects on throughput of this many percent, 4 times out of 5, and take no "
-                  "longer than that takes (default: what verdicts with --margin take)")
+  app->add_option(
+         "--mde", flags->smallest_effect,
+         "find effects on throughput of this many percent, so that 4 times out of 5 they are "
+         "said to matter, and take no longer than that takes (default: what verdicts with "
+         "--margin take)")
       ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
   app->add_option("--margin", flags->margin,

@@ -46,8 +46,10 @@ void AddOpened(const v1::OpenedGroup& opened, std::vector<std::string>& lines) {
 // What the numbers do not say. Of undecided ones that is the same for all.
 void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
   size_t undecided = 0;
+  uint32_t most_blocks = 0;
   for (const v1::GroupResult& group : ranking.results()) {
     undecided += group.verdict() == v1::UNDECIDED;
+    if (group.verdict() == v1::UNDECIDED) most_blocks = std::max(most_blocks, group.more_blocks());
     const bool is_odd = group.verdict() == v1::INVALID || group.criticality() < 0;
     if (group.verdict() != v1::UNDECIDED && group.verdict() != v1::DOES_NOT_MATTER && is_odd &&
         !group.why().empty())
@@ -61,7 +63,11 @@ void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
   if (undecided == 0) return;
   lines.push_back(StrCat("undecided: ", undecided, undecided == 1 ? " group" : " groups",
                          ", with intervals on both sides of the margin: more time, a greater dose ",
-                         "(--top-share) or a wider --margin decides more"));
+                         "(--top-share) or a wider --margin decides more",
+                         most_blocks == 0 ? ""
+                                          : StrCat("; up to ", most_blocks,
+                                                   " more blocks of windows decide all whose need "
+                                                   "is known")));
 }
 
 std::string ConfirmedLine(const v1::GroupResult& group) {

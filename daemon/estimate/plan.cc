@@ -61,6 +61,13 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
         StrCat("a top dose of ", Percent(wishes.top_share), " of a unit: 0.1 % to 1000 %"));
   if (wishes.doses < 1 || wishes.doses > 4)
     return absl::InvalidArgumentError(StrCat(wishes.doses, " doses: 1 to 4"));
+  if (wishes.smallest_effect && *wishes.smallest_effect <= wishes.margin * wishes.top_share)
+    return absl::InvalidArgumentError(StrCat(
+        "an effect of ", Percent(*wishes.smallest_effect), " by a top dose of ",
+        Percent(wishes.top_share), " of a unit is a criticality of ",
+        Fixed(*wishes.smallest_effect / wishes.top_share, 2), ", within the margin of ",
+        Fixed(wishes.margin, 2), ", and so never matters: a smaller margin, or a smaller dose"));
+  if (!(wishes.margin >= 0)) return absl::InvalidArgumentError("a margin below 0");
   if (wishes.shams > kMostShams)
     return absl::InvalidArgumentError(StrCat(wishes.shams, " shams: up to ", kMostShams));
   if (!(wishes.longest_delay_ns >= 0)) return absl::InvalidArgumentError("a longest delay below 0");
@@ -296,7 +303,9 @@ absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishe
   Precision precision = {.cv = PredictedCv(pilot.noise, least_ns / pilot.window_ns),
                          .top_share = LeastTopShare(pilot, wishes),
                          .doses = wishes.doses,
-                         .shams = ShamsOf(wishes, pilot.hits_per_unit.size())};
+                         .shams = ShamsOf(wishes, pilot.hits_per_unit.size()),
+                         .margin = wishes.margin,
+                         .groups = pilot.hits_per_unit.size()};
   SB_ASSIGN_OR_RETURN(const Choice choice, Choose(pilot, wishes, plan, precision, least_ns));
   const double washout_ns = WashoutNs(pilot, choice.window_ns);
   plan.duration_ns = DurationNs(plan, choice.window_ns, washout_ns, choice.blocks);

@@ -25,9 +25,11 @@ struct PilotFigures {
 struct PlanWishes {
   // No longer than this.
   std::optional<double> budget_ns;
-  // An effect of the top dose on the time of a unit, as a share of it, that is to be found with a
-  // power of 80 % (at 5 %, two-sided).
+  // An effect of the top dose on the time of a unit, as a share of it, that is to be said to matter
+  // with a power of 80 %.
   std::optional<double> smallest_effect;
+  // Criticalities of at most this do not matter.
+  double margin = 0;
   // Of a criticality's 95 % interval: a verdict of "does not matter" needs less than the margin.
   std::optional<double> half_width;
   // Of the top dose: injected time of a unit, as a share of it. Noise in criticalities shrinks in

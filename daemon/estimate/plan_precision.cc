@@ -1,5 +1,6 @@
 #include "daemon/estimate/plan_precision.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -52,8 +53,12 @@ double HalfWidth(const Precision& precision, uint32_t blocks) {
 }
 
 double SmallestEffect(const Precision& precision, uint32_t blocks) {
-  return (StudentQuantile(0.975, blocks - 1.0) + StudentQuantile(0.8, blocks - 1.0)) *
-         StandardError(precision, blocks);
+  const double degrees = blocks - 1.0, error = StandardError(precision, blocks);
+  const double power = StudentQuantile(kPlannedPower, degrees);
+  const double adjusted = 1 - 0.025 / static_cast<double>(precision.groups);
+  const double beyond_margin =
+      precision.margin * precision.top_share + (StudentQuantile(0.975, degrees) + power) * error;
+  return std::max(beyond_margin, (StudentQuantile(adjusted, degrees) + power) * error);
 }
 
 std::optional<uint32_t> BlocksFor(const Precision& precision, std::optional<double> half_width,

@@ -14,7 +14,12 @@ struct Precision {
   double top_share = 0;  // injected into a unit at the top dose, as a share of it
   size_t doses = 3;      // each twice the one before
   size_t shams = 1;      // windows without delay in a block
+  double margin = 0;     // of a criticality, beyond which an effect has to be
+  size_t groups = 1;     // p is adjusted for so many
 };
+
+// Of what is planned for, and of what is said to be needed.
+inline constexpr double kPlannedPower = 0.8;
 
 // Of all doses of a group, the top one being 1.
 double SumOfDoses(size_t doses);
@@ -27,8 +32,10 @@ size_t ShamsFor(size_t groups, size_t doses);
 // Of the 95 % interval of a criticality. `blocks` >= 2.
 double HalfWidth(const Precision& precision, uint32_t blocks);
 
-// Of the top dose on a unit's time, as a share of it: found with a power of 80 %, at 5 % two-sided.
-// By the interval; the permutation test, which all windows have a part in, may find it sooner.
+// Of the top dose on a unit's time, as a share of it: said to matter with a power of kPlannedPower.
+// Its interval is beyond the margin then, and its p, adjusted as if no other group had an effect,
+// at most 5 %. By the interval's spread; the permutation test, which all windows have a part in,
+// may have a smaller p.
 double SmallestEffect(const Precision& precision, uint32_t blocks);
 
 // The fewest, from kFewestBlocksOfPlan on, that have both; nothing where kMostBlocks have not.

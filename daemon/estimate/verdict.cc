@@ -5,6 +5,7 @@
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/distributions.h"
+#include "daemon/estimate/plan_precision.h"
 #include "daemon/estimate/schedule.h"
 #include "daemon/estimate/words.h"
 
@@ -49,24 +50,26 @@ std::optional<size_t> TimesTheBlocks(const VerdictInput& input, double ratio) {
 }
 
 // The spread shrinks with the root of the blocks. Which way it would be decided: the way the
-// estimate points.
+// estimate points. An interval that just reaches the margin there decides every other time.
 std::optional<size_t> BlocksNeeded(const VerdictInput& input, double margin) {
   const double off = std::abs(input.estimate.estimate) - margin;
   const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
-  const double ratio = interval.half_width() / std::abs(off);
+  const double z = NormalQuantile(off > 0 ? 1 - kAlpha / 2 : 1 - kAlpha);
+  const double ratio =
+      interval.half_width() * (1 + NormalQuantile(kPlannedPower) / z) / std::abs(off);
   return TimesTheBlocks(input, ratio * ratio);
 }
 
 // As a normal test would: z grows with the root of the blocks.
 std::optional<size_t> BlocksToAdjust(const VerdictInput& input) {
   const double z = NormalQuantile(1 - std::min(*input.adjusted_p, 1.0) / 2);
-  const double ratio = NormalQuantile(1 - kAlpha / 2) / z;
+  const double ratio = (NormalQuantile(1 - kAlpha / 2) + NormalQuantile(kPlannedPower)) / z;
   return TimesTheBlocks(input, ratio * ratio);
 }
 
 std::string AboutBlocks(const VerdictInput& input, size_t needed) {
-  return StrCat(": with this spread, about ", needed, " blocks would decide (there were ",
-                input.estimate.values, ")");
+  return StrCat(": with this spread, about ", needed,
+                " blocks would decide 4 times out of 5 (there were ", input.estimate.values, ")");
 }
 
 Judgement Undecided(const VerdictInput& input) {

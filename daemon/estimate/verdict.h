@@ -36,8 +36,8 @@ struct VerdictInput {
 struct Judgement {
   Verdict verdict = Verdict::kInvalid;
   std::string why;  // a sentence or two
-  // Of an undecided one, about: in all, so that with this spread it would be decided; at most
-  // kMostBlocks. Of others: nothing.
+  // Of an undecided one, about: in all, so that with this spread it would be decided with a power
+  // of kPlannedPower; at most kMostBlocks. Of others: nothing.
   std::optional<size_t> blocks_needed;
 };
 

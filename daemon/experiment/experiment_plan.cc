@@ -105,6 +105,7 @@ absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes
                         .least_top_delay_ns = kLeastTopDelayNs,
                         .shortest_window_ns = static_cast<double>(shortest_window_ns),
                         .unprobed_every = wishes.bare_every,
+                        .margin = wishes.margin,
                         .factorial = wishes.factorial};
   absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
   while (absl::IsResourceExhausted(plan.status()) && (planned.doses > 1 || planned.shams != 1)) {

@@ -80,6 +80,30 @@ TEST(PlanTest, SmallerEffectsTakeMoreBlocks) {
   EXPECT_EQ(large->blocks, kFewestBlocksOfPlan);
 }
 
+// The interval has to be beyond the margin, and p small enough among all groups.
+TEST(PlanTest, AnEffectIsPlannedToBeSaidToMatter) {
+  PilotFigures pilot = Service();
+  pilot.window_ns = 110e6;
+  const auto blocks = [&](const PlanWishes& wishes) { return MakePlan(pilot, wishes)->blocks; };
+  const uint32_t any = blocks({.smallest_effect = 0.01}),
+                 beyond = blocks({.smallest_effect = 0.01, .margin = 0.05});
+  EXPECT_NEAR(beyond / static_cast<double>(any), 4, 0.5);  // 0.01 less 0.005
+  pilot.hits_per_unit.assign(10, 1);
+  EXPECT_GT(blocks({.smallest_effect = 0.01}), 1.4 * any);
+  EXPECT_EQ(blocks({.smallest_effect = 0.01, .margin = 0.08, .shams = 1}), [&] {
+    pilot.hits_per_unit = {1};
+    return blocks({.smallest_effect = 0.01, .margin = 0.08, .shams = 1});
+  }()) << "far beyond the margin p is small";
+}
+
+TEST(PlanTest, AnEffectWithinTheMarginIsRefused) {
+  const auto plan = MakePlan(Service(), {.smallest_effect = 0.005, .margin = 0.05});
+  EXPECT_TRUE(absl::IsInvalidArgument(plan.status()));
+  EXPECT_NE(plan.status().message().find("is a criticality of 0.05, within the margin of 0.05"),
+            std::string::npos)
+      << plan.status();
+}
+
 TEST(PlanTest, ABudgetIsUsedAndKept) {
   for (const double budget_ns : {60e9, 600e9, 36'000e9}) {
     const auto plan = MakePlan(Service(), {.budget_ns = budget_ns});

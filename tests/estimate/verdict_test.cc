@@ -55,8 +55,8 @@ TEST(VerdictTest, TheMarginIsAShareOfWhatIsFelt) {
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
   EXPECT_TRUE(Says(Judge(input), "only known to be 0.20 or more: with this spread"))
       << Judge(input).why;
-  // 0.008 must shrink to 0.006.
-  EXPECT_EQ(Judge(input).blocks_needed, 22u);
+  // 0.008, and half of that for the power, must shrink to 0.006.
+  EXPECT_EQ(Judge(input).blocks_needed, 49u);
   input.felt = 0.05;
   EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
   input.felt = 0;
@@ -67,16 +67,17 @@ TEST(VerdictTest, TheMarginIsAShareOfWhatIsFelt) {
 TEST(VerdictTest, NoEvidenceOfAnEffectIsUndecided) {
   const Judgement judgement = Judge(Input(0.01, {-0.2, 0.22}, {-0.15, 0.17}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
-  // 0.16 must shrink to 0.04: sixteen times the blocks.
-  EXPECT_EQ(judgement.blocks_needed, 192u);
-  EXPECT_TRUE(Says(judgement, "192 blocks")) << judgement.why;
+  // 0.16 must shrink to 0.04, sixteen times the blocks, and by 0.84 / 1.64 more for a power of 80
+  // %.
+  EXPECT_EQ(judgement.blocks_needed, 439u);
+  EXPECT_TRUE(Says(judgement, "439 blocks would decide 4 times out of 5")) << judgement.why;
 }
 
 TEST(VerdictTest, AnEffectThatMayBeLessThanTheMarginIsUndecided) {
   const Judgement judgement = Judge(Input(0.15, {0.03, 0.27}, {0.05, 0.25}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
-  // 0.12 must shrink to 0.10.
-  EXPECT_EQ(judgement.blocks_needed, 18u);
+  // 0.12 must shrink to 0.10, and by 0.84 / 1.96 more.
+  EXPECT_EQ(judgement.blocks_needed, 36u);
 }
 
 TEST(VerdictTest, AtTheMarginNoBlocksDecide) {
@@ -90,8 +91,8 @@ TEST(VerdictTest, ChanceAmongManyIsUndecided) {
   VerdictInput input = Input(0.3, {0.1, 0.5}, {0.12, 0.48});
   input.adjusted_p = 0.2;
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
-  // z of 1.28 must grow to 1.96.
-  EXPECT_EQ(Judge(input).blocks_needed, 29u);
+  // z of 1.28 must grow to 1.96 + 0.84.
+  EXPECT_EQ(Judge(input).blocks_needed, 58u);
   input.adjusted_p = 1;
   EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
   input.adjusted_p = 0.01;

@@ -235,7 +235,7 @@ TEST(ExperimentPlanTest, AnEffectThatIsOutOfReachIsSaid) {
     ExperimentWishes wishes = Wishes();
     wishes.fills_budget = false;
     wishes.budget_ns = 20'000'000'000;
-    wishes.smallest_effect = is_out_of_reach ? 0.001 : 0.2;
+    wishes.smallest_effect = is_out_of_reach ? 0.0055 : 0.2;
     ASSERT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
     EXPECT_EQ(Warns(*told.plan, "takes more time than there is"), is_out_of_reach);
   }
