@@ -71,7 +71,7 @@ void AddResult(const v1::GroupResult& result, TextTable& table) {
                 {Fixed(is_control ? result.p() : result.p_adjusted(), 4)},
                 {Fixed(result.hits_per_unit(), 2)},
                 {HumanNsOf(result.injected_ns_per_unit())},
-                {StrCat(Fixed(result.most_gain_per_ns(), 2), "x")}});
+                {GainText(result)}});
 }
 
 std::string SlackLine(const v1::GroupResult& group) {
@@ -128,6 +128,7 @@ std::string GainText(const v1::GroupResult& result) {
   return result.has_most_gain_per_ns() ? StrCat(Fixed(result.most_gain_per_ns(), 2), "x") : "-";
 }
 
+std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
   std::set<uint64_t> delays;
   uint32_t every = 1;
   for (const v1::Arm& arm : plan.arms()) {

@@ -28,7 +28,7 @@ void AddTable(const v1::Ranking& ranking, const Palette& palette, size_t width,
                   {Fixed(group.criticality(), 2)},
                   {IntervalText(group)},
                   {Fixed(group.hits_per_unit(), 2)},
-                  {StrCat(Fixed(group.most_gain_per_ns(), 2), "x")}});
+                  {GainText(group)}});
   for (std::string& line : table.Lines(palette, width)) lines.push_back(std::move(line));
 }
 

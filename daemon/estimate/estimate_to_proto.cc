@@ -25,7 +25,7 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
   message.set_p_familywise(group.simultaneous_p);
   message.set_hits_per_unit(group.hits_per_unit);
   message.set_injected_ns_per_unit(group.top_injected_ns_per_unit);
-  message.set_most_gain_per_ns(group.gain_at_most_per_ns);
+  if (group.gain_at_most_per_ns) message.set_most_gain_per_ns(*group.gain_at_most_per_ns);
   message.set_blocks(static_cast<uint32_t>(group.blocks_used));
   if (group.blocks_needed) {
     const size_t more = *group.blocks_needed - std::min(*group.blocks_needed, group.blocks_used);

@@ -54,7 +54,16 @@ void AddSlopes(const BlockSlopes& slopes, const EstimateOptions& options, GroupE
   result.interval = IntervalOf(middle);
   result.level = middle.level;
   result.equivalence = IntervalOf(EstimateMiddle(slopes.values(), 1 - 2 * (1 - options.level)));
-  result.gain_at_most_per_ns = std::max(0.0, middle.estimate) * result.hits_per_unit;
+}
+
+bool IsConcave(const std::optional<CheckResult>& curvature) {
+  return curvature && curvature->p <= kCheckAlpha && curvature->value < 0;
+}
+
+// Of what the interval allows: a middle would be exceeded every other time.
+std::optional<double> GainAtMost(const GroupEstimate& group) {
+  if (!group.interval || IsConcave(group.curvature)) return std::nullopt;
+  return std::max(0.0, group.interval->high) * group.hits_per_unit;
 }
 
 void AddChecks(const std::vector<BlockSamples>& blocks, const BlockSlopes& slopes,
@@ -101,5 +110,6 @@ GroupEstimate EstimateGroup(const Recording& recording, size_t group,
   AddWarnings(result);
   return result;
 }
+  result.gain_at_most_per_ns = GainAtMost(result);
 
 }  // namespace sbump

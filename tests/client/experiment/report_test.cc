@@ -35,7 +35,8 @@ TEST(ReportModel, RanksGroupsAndPutsControlsLast) {
   EXPECT_THAT(report.notes, IsEmpty());
   EXPECT_EQ(ProcessWords(report), "python3.11 (pid 21452)");
   EXPECT_EQ(MetricWords(report.stages[0].recorded.experiment.metric()), "calls:*/service.py:step");
-  EXPECT_THAT(MeaningWords(report.stages[0].made.result.results(0)), HasSubstr("at most 1.27 D"));
+  EXPECT_THAT(MeaningWords(report.stages[0].made.result.results(0)),
+              HasSubstr("at most 1.59 D (by the interval's upper end)"));
 }
 
 TEST(ReportModel, SaysWhereTheDaemonToldSomethingElse) {
@@ -199,7 +200,7 @@ TEST(HtmlText, LeavesNothingThatIsMarkup) {
 TEST(HtmlReport, HasItAll) {
   const std::string page = HtmlReport(RealReport());
   for (const char* part :
-       {"What decides the pace of python3.11", "MATTERS", "at most 1.27 D", "1.27 [1.05, 1.59]",
+       {"What decides the pace of python3.11", "MATTERS", "at most 1.59 D", "1.27 [1.05, 1.59]",
         "All 113 windows", "seed", "convex", "--seed 1453318178",
         "sbumpctl sweep --pid 21452 --group &#39;critical=*/service.py:critical&#39;",
         "AMD EPYC 7B13", "Python 3.11.7", "role=\"img\"", "prefers-color-scheme: dark"})
