@@ -76,8 +76,9 @@ void AddResult(const v1::GroupResult& result, TextTable& table) {
 
 std::string SlackLine(const v1::GroupResult& group) {
   return StrCat(Printable(group.name()), ": it has slack: the first ", HumanNsOf(group.slack_ns()),
-                " per unit are not felt (", HumanNsOf(group.slack_low_ns()), " to ",
-                HumanNsOf(group.slack_high_ns()), ")");
+                " per unit are not felt (", HumanNsOf(group.slack_low_ns()),
+                group.has_slack_high_ns() ? " to " + HumanNsOf(group.slack_high_ns()) : " or more",
+                ")");
 }
 
 }  // namespace
@@ -208,8 +209,8 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
   for (const v1::GroupResult& group : result.results()) {
     if (!group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
-    if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     if (const std::string seldom = SeldomText(group); !seldom.empty())
+    if (group.has_slack_ns()) lines.push_back(SlackLine(group));
       lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }

@@ -116,9 +116,10 @@ void TakeTold(const v1::Ranking& told, v1::Ranking& ranking) {
 // "the first 40.0 us per unit are not felt (31.0 us to 44.0 us)"; empty where none was found.
 std::string SlackWords(const v1::GroupResult& group) {
   if (!group.has_slack_ns()) return "";
-  return StrCat("the first ", DurationWords(group.slack_ns()), " per unit are not felt (",
-                DurationWords(group.slack_low_ns()), " to ", DurationWords(group.slack_high_ns()),
-                ")");
+  return StrCat(
+      "the first ", DurationWords(group.slack_ns()), " per unit are not felt (",
+      DurationWords(group.slack_low_ns()),
+      group.has_slack_high_ns() ? " to " + DurationWords(group.slack_high_ns()) : " or more", ")");
 }
 
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }

@@ -36,7 +36,7 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
   if (!group.slack || !group.slack->claimed) return;
   message.set_slack_ns(group.slack->slack_ns);
   message.set_slack_low_ns(group.slack->interval.low);
-  message.set_slack_high_ns(group.slack->interval.high);
+  if (!group.slack->high_is_open) message.set_slack_high_ns(group.slack->interval.high);
 }
 
 void Fill(const Intrusion& intrusion, v1::ExperimentResult& message) {

@@ -84,8 +84,11 @@ void AddWarnings(GroupEstimate& result) {
   if (result.slack && result.slack->claimed)
     result.warnings.push_back(StrCat(
         "about ", DurationWords(result.slack->slack_ns), result.slack->at_least ? " or more" : "",
-        " for each unit are hidden before anything is felt; beyond, each ns costs ",
-        Fixed(result.slack->criticality_beyond, 2)));
+        " for each unit are hidden before anything is felt",
+        // From the one dose that was felt how much of it is slack cannot be told.
+        result.slack->at_least
+            ? ": greater doses (--top-share) would tell how much"
+            : StrCat("; beyond, each ns costs ", Fixed(result.slack->criticality_beyond, 2))));
   if (result.blocks_left_out > 0)
     result.warnings.push_back(StrCat(result.blocks_left_out,
                                      " blocks left out: too few windows "

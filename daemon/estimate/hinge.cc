@@ -194,6 +194,7 @@ std::optional<Hinge> FitHinge(const std::vector<BlockSamples>& samples, double l
   Hinge hinge = {.slack_ns = static_cast<double>(fit.step) * step_ns,
                  .interval = {.low = steps.low * step_ns, .high = steps.high * step_ns},
                  .at_least = fit.step == kSteps,
+                 .high_is_open = steps.high >= static_cast<double>(kSteps),
                  .criticality_beyond = fit.slope,
                  .hinge_error_ns = std::sqrt(errors.hinge / windows),
                  .line_error_ns = std::sqrt(errors.line / windows)};

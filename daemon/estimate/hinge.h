@@ -18,6 +18,8 @@ struct Hinge {
   // s is at the second greatest dose or beyond: only the top one was felt, and from one dose alone
   // slack and slope cannot be told apart.
   bool at_least = false;
+  // The interval's upper end is that dose, too: it may be more.
+  bool high_is_open = false;
   double criticality_beyond = 0;  // c
   // Root mean square of what is predicted wrongly of blocks left out, in ns for each unit.
   double hinge_error_ns = 0;

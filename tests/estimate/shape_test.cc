@@ -7,6 +7,7 @@
 #include "daemon/estimate/additivity.h"
 #include "daemon/estimate/block_slopes.h"
 #include "daemon/estimate/checks.h"
+#include "daemon/estimate/estimate.h"
 #include "daemon/estimate/hinge.h"
 #include "daemon/estimate/intrusion.h"
 #include "tests/estimate/service.h"
@@ -39,6 +40,7 @@ TEST(HingeTest, FindsSlackWithoutNoise) {
   EXPECT_NEAR(hinge->slack_ns, 0.3 * kTopNs, 0.01 * kTopNs);
   EXPECT_NEAR(hinge->criticality_beyond, 1, 0.02);
   EXPECT_FALSE(hinge->at_least);
+  EXPECT_FALSE(hinge->high_is_open);
   EXPECT_LT(hinge->hinge_error_ns, hinge->line_error_ns);
 }
 
@@ -46,12 +48,28 @@ TEST(HingeTest, SlackBeyondTheSecondDoseIsAtLeastThat) {
   const auto hinge = HingeOf(Slack(0.7 * kTopNs), {.sd = 1e-4}, 1);
   EXPECT_TRUE(hinge->claimed);
   EXPECT_TRUE(hinge->at_least);
+  EXPECT_TRUE(hinge->high_is_open);
   EXPECT_NEAR(hinge->slack_ns, 0.5 * kTopNs, 0.01 * kTopNs);
 }
 
 // 100 runs of noise of a tenth of the top dose: the interval of 95 % holds; of 95 expected, 99.9 %
 // have 87 or more.
 TEST(HingeTest, IntervalHoldsTheSlack) {
+// How much each ns costs beyond it, one dose does not tell.
+TEST(HingeTest, OfSlackThatMayBeMoreNoSlopeIsTold) {
+  for (const double slack : {0.3, 0.7}) {
+    const Recording recording = Record(Doses(1, 12), Slack(slack * kTopNs), {.sd = 1e-4}, 1);
+    const GroupEstimate group = Estimate(recording, {.draws = 99}).groups[0];
+    const auto says = [&](const std::string& words) {
+      return std::ranges::any_of(group.warnings, [&](const std::string& warning) {
+        return warning.find(words) != std::string::npos;
+      });
+    };
+    EXPECT_EQ(says("beyond, each ns costs"), slack < 0.5);
+    EXPECT_EQ(says("or more for each unit"), slack > 0.5);
+  }
+}
+
   int holds = 0, claimed = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const auto hinge = HingeOf(Slack(0.3 * kTopNs), {.sd = 0.01}, seed);
