@@ -47,6 +47,7 @@ const Window* Find(const std::vector<const Window*>& windows, size_t arm) {
 // Interactions of blocks in ns for each unit, and how much each group alone was given.
 struct Differences {
   std::vector<double> interactions;
+  std::vector<double> first, second;       // of each alone
   double first_x_ns = 0, second_x_ns = 0;  // sums
 };
 
@@ -58,6 +59,8 @@ Differences DifferencesOf(const Recording& recording, const Factorial& arms) {
     if (sham == nullptr || first == nullptr || second == nullptr || both == nullptr) continue;
     result.interactions.push_back(NsPerUnit(*both) - NsPerUnit(*first) - NsPerUnit(*second) +
                                   NsPerUnit(*sham));
+    result.first.push_back(NsPerUnit(*first) - NsPerUnit(*sham));
+    result.second.push_back(NsPerUnit(*second) - NsPerUnit(*sham));
     result.first_x_ns += InjectedNsPerUnit(*first, arms.first_group);
     result.second_x_ns += InjectedNsPerUnit(*second, arms.second_group);
   }
@@ -72,6 +75,22 @@ Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate&
   if (interaction.interval->high < 0) return Additivity::kSubAdditive;
   if (interaction.interval->low > 0) return Additivity::kSuperAdditive;
   return Additivity::kUndecided;
+}
+
+// Costs of one alone, which may be none.
+bool IsFelt(const std::vector<double>& costs_ns) {
+  const SignedRankEstimate cost = EstimateMiddle(costs_ns, 0.95);
+  return cost.interval && !cost.interval->Contains(0);
+}
+
+// What is hidden behind something else adds nothing to whatever else is slowed.
+std::string NotFelt(const PairEffect& pair, bool first, bool second) {
+  const std::string which = first    ? pair.second
+                            : second ? pair.first
+                                     : StrCat(pair.first, ", and in ", pair.second, ",");
+  return StrCat("delays in ", which,
+                " alone are not felt, so that the two add up whatever they are to each other: "
+                "whether they run one after the other cannot be told");
 }
 
 std::string Words(Additivity additivity, const std::string& names) {
@@ -95,9 +114,12 @@ std::string Words(Additivity additivity, const std::string& names) {
   return StrCat("whether ", names, " add up is not decided: more blocks or a greater dose would");
 }
 
-std::string WordsOf(const PairEffect& effect) {
+std::string WordsOf(const PairEffect& effect, const Differences& found) {
   const std::optional<Interval>& interval = effect.interaction.interval;
-  return StrCat(Words(effect.additivity, StrCat(effect.first, " and ", effect.second)),
+  const bool first = IsFelt(found.first), second = IsFelt(found.second);
+  const bool tells = effect.additivity != Additivity::kAdditive || (first && second);
+  return StrCat(tells ? Words(effect.additivity, StrCat(effect.first, " and ", effect.second))
+                      : NotFelt(effect, first, second),
                 " (interaction ", Fixed(effect.interaction.estimate, 2),
                 interval ? StrCat(", 95 % interval ", sbump::Words(*interval)) : "", ")");
 }
@@ -118,7 +140,7 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) 
                          .second = recording.groups[arms->second_group].name,
                          .interaction = EstimateMiddle(found.interactions, level)};
     effect.additivity = Classify(found.interactions, effect.interaction);
-    effect.words = WordsOf(effect);
+    effect.words = WordsOf(effect, found);
     effects.push_back(std::move(effect));
   }
   return effects;
