@@ -26,6 +26,8 @@ constexpr double kShareForBlocks = 0.95;
 constexpr double kShareOfMargin = 0.8;
 // Within the pilot, of a unit's time: more is told.
 constexpr double kMuchDrift = 0.05, kSureOfDrift = 0.01;
+// Between a switch and what is measured, where a latency is.
+constexpr double kLatenciesOfWashout = 3;
 // Of each group, where nothing was asked for.
 constexpr uint32_t kDoses = 3;
 
@@ -47,6 +49,10 @@ PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
                           .tick_ns = pilot.tick_ns};
   for (const size_t i : taken) figures.hits_per_unit.push_back(pilot.hits_per_unit[i]);
   if (pilot.settle_ns > 0) figures.settle_ns = pilot.settle_ns;
+  // What a request had of the arm before is in the latency that is observed when it ends.
+  if (pilot.bucket)
+    figures.settle_ns =
+        std::max(figures.settle_ns.value_or(0), kLatenciesOfWashout * pilot.unit_ns);
   return figures;
 }
 
@@ -99,13 +105,13 @@ absl::StatusOr<Plan> PlanFor(const PilotFigures& figures, const ExperimentWishes
                              double budget_ns, uint64_t shortest_window_ns) {
   const uint32_t wished = wishes.doses == 0 ? kDoses : wishes.doses;
   PlanWishes planned = {.budget_ns = budget_ns,
+                        .margin = wishes.margin,
                         .top_share = wishes.top_share,
                         .doses = wished,
                         .longest_delay_ns = static_cast<double>(wishes.most_delay_ns),
                         .least_top_delay_ns = kLeastTopDelayNs,
                         .shortest_window_ns = static_cast<double>(shortest_window_ns),
                         .unprobed_every = wishes.bare_every,
-                        .margin = wishes.margin,
                         .factorial = wishes.factorial};
   absl::StatusOr<Plan> plan = PlanWithin(figures, planned, wishes);
   while (absl::IsResourceExhausted(plan.status()) && (planned.doses > 1 || planned.shams != 1)) {
@@ -151,14 +157,6 @@ ExperimentPlan PlanOfPilot(const std::vector<Group>& groups, const ExperimentWis
           .settle_ns = static_cast<uint64_t>(std::max(pilot.settle_ns, 0.0))};
 }
 
-void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPlan& plan) {
-  for (size_t i = 0; i < plan.groups.size(); ++i) {
-    plan.facts.push_back({.functions = pilot.targets[i].functions,
-                          .hits_per_unit = pilot.hits_per_unit[i],
-                          .left_out = WhyNotCalled(plan.groups, pilot, i)});
-    if (plan.facts.back().left_out.empty() && std::ranges::count(taken, i) == 0)
-      plan.facts.back().left_out = "controls were not wanted";
-  }
 std::vector<double> SeldomShares(const std::vector<uint64_t>& hits) {
   const double all = std::accumulate(hits.begin(), hits.end(), 0.0);
   std::vector<double> shares;
@@ -171,9 +169,17 @@ std::vector<double> SeldomShares(const std::vector<uint64_t>& hits) {
   return shares;
 }
 
+void AddFacts(const std::vector<size_t>& taken, const Pilot& pilot, ExperimentPlan& plan) {
+  for (size_t i = 0; i < plan.groups.size(); ++i) {
+    plan.groups[i].seldom_shares = SeldomShares(pilot.targets[i].hits);
+    plan.facts.push_back({.functions = pilot.targets[i].functions,
+                          .hits_per_unit = pilot.hits_per_unit[i],
+                          .left_out = WhyNotCalled(plan.groups, pilot, i)});
+    if (plan.facts.back().left_out.empty() && std::ranges::count(taken, i) == 0)
+      plan.facts.back().left_out = "controls were not wanted";
+  }
 }
 
-    plan.groups[i].seldom_shares = SeldomShares(pilot.targets[i].hits);
 // What was asked for by name comes before what was planned.
 absl::Status TakePlan(const Plan& plan, const std::vector<size_t>& taken,
                       const ExperimentWishes& wishes, ExperimentPlan& made) {
@@ -239,8 +245,9 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   }
   if (pilot.settle_ns < 0) {
     made.warnings.push_back(
-        "how soon the pace settles after a change could not be seen: a tenth of a window is left "
-        "out after each");
+        "how soon the pace settles after a change could not be seen (the pilot's step may not have "
+        "been felt): no more than a tenth of a window is left out after each, and where it takes "
+        "longer, criticalities are too small");
   }
   if (std::string warning = StolenWarning(pilot.stolen, "in the pilot"); !warning.empty())
     made.warnings.push_back(std::move(warning));

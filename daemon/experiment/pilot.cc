@@ -94,7 +94,7 @@ std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t group
   return hits;
 }
 
-// The group whose delays are sure to be felt: the metric's own function, or the most often called.
+// The group whose delays are most likely felt: the metric's own function, or the most often called.
 std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const ExperimentWishes& wishes,
                                   const Pilot& pilot) {
   std::optional<size_t> most;
@@ -109,10 +109,23 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Experi
   return most;
 }
 
-// After a switch to `arm`: when is the pace steady? Nothing where that cannot be seen.
-absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm& arm,
-                                                   uint64_t each_ns, const SettleLimits& limits,
-                                                   bool sees_stalls, ThroughputGuard& guard) {
+// After a switch to an arm.
+struct Settling {
+  std::optional<double> settle_ns;  // until the pace is steady; nothing where that cannot be seen
+  double level_ns = 0;              // a unit's time then
+};
+
+// Of the second half of the samples, in which it should be steady.
+double LevelOf(const std::vector<StepSample>& samples) {
+  const size_t first = samples.size() / 2;
+  double sum = 0;
+  for (size_t i = first; i < samples.size(); ++i) sum += samples[i].y_ns;
+  return samples.empty() ? 0 : sum / static_cast<double>(samples.size() - first);
+}
+
+absl::StatusOr<Settling> TimeToSettle(Specimen& specimen, const Arm& arm, uint64_t each_ns,
+                                      const SettleLimits& limits, bool sees_stalls,
+                                      ThroughputGuard& guard) {
   const size_t groups = arm.delay_ns.size();
   SB_RETURN_IF_ERROR(specimen.Switch(arm));
   const uint64_t begin_ns = specimen.NowNs();
@@ -130,7 +143,15 @@ absl::StatusOr<std::optional<double>> TimeToSettle(Specimen& specimen, const Arm
     }
     last = std::move(now);
   }
-  return SettleNs(samples, limits);
+  return Settling{.settle_ns = SettleNs(samples, limits), .level_ns = LevelOf(samples)};
+}
+
+// A pace that does not move at all, as of what is hidden, does not tell how soon it would.
+bool IsFelt(const Settling& there, const Settling& back, const SettleLimits& limits) {
+  constexpr double kSure = 3;  // standard errors
+  const double error_ns = limits.noise_sd_ns * std::sqrt(2.0 / (kStepSamples / 2));
+  return std::abs(there.level_ns - back.level_ns) >
+         std::max(kSure * error_ns, limits.negligible_ns);
 }
 
 // A step by a delay, and back. What settles slowly does so both times; noise that looks like it is
@@ -159,8 +180,9 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
                       TimeToSettle(specimen, step, each_ns, limits, sees_stalls, guard));
   SB_ASSIGN_OR_RETURN(const auto back,
                       TimeToSettle(specimen, sham, each_ns, limits, sees_stalls, guard));
-  if (there && back) return std::min(*there, *back);
-  return there.value_or(back.value_or(-1));
+  if (!IsFelt(there, back, limits)) return -1;
+  if (there.settle_ns && back.settle_ns) return std::min(*there.settle_ns, *back.settle_ns);
+  return there.settle_ns.value_or(back.settle_ns.value_or(-1));
 }
 
 std::string LastFlaw(const std::vector<Window>& windows) {
