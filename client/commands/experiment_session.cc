@@ -48,10 +48,11 @@ void WriteLines(const std::vector<std::string>& lines, OutputFile* file) {
 class Follower {
  public:
   Follower(const CommandContext& context, const ExperimentFlags& flags,
-           const v1::Experiment& experiment, const Stopper& stopper, ExperimentRequests* requests,
-           OutputFile* file, RunFileWriter* kept)
+           const v1::Experiment& experiment, std::string before_asking, const Stopper& stopper,
+           ExperimentRequests* requests, OutputFile* file, RunFileWriter* kept)
       : context_(context),
         flags_(flags),
+        before_asking_(std::move(before_asking)),
         stopper_(stopper),
         requests_(requests),
         file_(file),
@@ -150,6 +151,7 @@ class Follower {
     for (const std::string& line : PlanLines(reply.plan(), palette, WidthOf(STDERR_FILENO)))
       std::cerr << line << "\n";
     if (!seen_.experiment.asks_first()) return;
+    if (!before_asking_.empty()) std::cerr << before_asking_ << "\n";
     const uint64_t begin_ns = MonotonicNs();
     end_.declined = !AskOnTerminal(stopper_);
     end_.asked_ns = MonotonicNs() - begin_ns;
@@ -158,6 +160,7 @@ class Follower {
 
   const CommandContext& context_;
   const ExperimentFlags& flags_;
+  const std::string before_asking_;
   const Stopper& stopper_;
   ExperimentRequests* requests_;
   OutputFile* file_;
@@ -195,7 +198,11 @@ absl::Status ExperimentSession::Keep(const v1::RunRequest& begin) {
   return absl::OkStatus();
 }
 
-ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
+std::string ExperimentSession::TroubleOfWriting() const {
+  return file_.failed() ? file_.Trouble() : kept_->Trouble();
+}
+
+ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment, std::string before_asking) {
   v1::RunRequest begin;
   *begin.mutable_begin() = experiment;
   if (const absl::Status kept = Keep(begin); !kept.ok())
@@ -203,8 +210,8 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
   const auto stream = client_->RunExperiment();
   ExperimentRequests requests(stream.get());
   requests.Send(begin);
-  Follower follower(context_, flags_, experiment, *stopper_, &requests, &file_,
-                    kept_ ? &*kept_ : nullptr);
+  Follower follower(context_, flags_, experiment, std::move(before_asking), *stopper_, &requests,
+                    &file_, kept_ ? &*kept_ : nullptr);
   absl::StatusOr<std::unique_ptr<MetricSampler>> sampler = StartSampling(flags_.metric, &requests);
   if (!sampler.ok()) {
     client_->CancelAll();
@@ -213,10 +220,17 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment) {
   }
   stopper_->OnStop([&requests] { requests.Stop(); });
   v1::RunReply reply;
-  while (stream->Read(&reply)) follower.Take(reply);
+  bool was_written = has_written();
+  while (stream->Read(&reply)) {
+    follower.Take(reply);
+    // Nobody is slowed for what is lost.
+    if (std::exchange(was_written, has_written()) && !has_written()) requests.Stop();
+  }
   stopper_->OnStop(nullptr);
   if (*sampler != nullptr) (*sampler)->Stop();
-  return follower.Finish(stream->Finish());
+  ExperimentEnd end = follower.Finish(stream->Finish());
+  if (!has_written()) end.outcome = {ExitCode::kError, TroubleOfWriting()};
+  return end;
 }
 
 void ExperimentSession::Keep(const v1::Ranking& ranking) {
@@ -227,9 +241,7 @@ void ExperimentSession::Keep(const v1::Ranking& ranking) {
 }
 
 ExitCode ExperimentSession::CheckWritten() {
-  if (file_.failed()) return Fail(ExitCode::kError, file_.Trouble());
-  if (kept_ && kept_->failed()) return Fail(ExitCode::kError, kept_->Trouble());
-  return ExitCode::kOk;
+  return has_written() ? ExitCode::kOk : Fail(ExitCode::kError, TroubleOfWriting());
 }
 
 ExitCode ExitOf(const v1::ExperimentResult& result) {

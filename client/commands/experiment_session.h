@@ -36,8 +36,9 @@ class ExperimentSession {
   // kOk, or says why not.
   ExitCode Connect();
 
-  // Tells plan and progress, with JSON also windows; keeps all of it in the file of --output.
-  ExperimentEnd Run(const v1::Experiment& experiment);
+  // Tells plan and progress, with JSON also windows; keeps all of it in the file of --output. Where
+  // that cannot be written it is stopped. `before_asking`: said where the plan is asked about.
+  ExperimentEnd Run(const v1::Experiment& experiment, std::string before_asking = "");
 
   // Into the file of --output, after the last one.
   void Keep(const v1::Ranking& ranking);
@@ -50,6 +51,8 @@ class ExperimentSession {
 
  private:
   absl::Status Keep(const v1::RunRequest& begin);
+  bool has_written() const { return !file_.failed() && !(kept_ && kept_->failed()); }
+  std::string TroubleOfWriting() const;
 
   const CommandContext& context_;
   const ExperimentFlags& flags_;

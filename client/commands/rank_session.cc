@@ -169,7 +169,10 @@ class Ranker {
   void Test(DrillDown& drill) {
     v1::Experiment experiment = NextExperiment(drill);
     ++begun_;
-    ExperimentEnd end = session_.Run(experiment);
+    ExperimentEnd end =
+        session_.Run(experiment, StrCat("this is the first of several experiments, which may take ",
+                                        HumanNs(budget_.LeftNs(MonotonicNs())),
+                                        " in all; the others follow unasked"));
     budget_.Extend(end.asked_ns);
     refusal_ = end.outcome.code == ExitCode::kOk ? "" : end.outcome.message;
     if (IsTooLong(end)) return GiveLess(drill);

@@ -72,6 +72,19 @@ TEST(ExperimentQuestion, No) {
   }
 }
 
+// ---- What cannot be written ----
+
+// Nobody is slowed for what is lost. The file ends before the plan is all there, as a disk that is
+// full.
+TEST(ExperimentOutput, WhatCannotBeWrittenEndsIt) {
+  FakeControl daemon = OneExperiment(UntilStopped("targets"));
+  Child child(Sweep(daemon, {"--yes", "-o", "/dev/full"}), {});
+  const ChildResult result = child.Wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/dev/full"));
+  EXPECT_EQ(daemon.requests().stops, 1);
+}
+
 // ---- Ctrl-C in a sweep ----
 
 TEST(ExperimentInterrupt, SaysWhatItKnows) {
