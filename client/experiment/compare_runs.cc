@@ -86,13 +86,18 @@ Estimated EstimatedOf(const v1::GroupResult& result) {
   return estimated;
 }
 
-std::string WordsOf(const Estimated& difference, double margin) {
+// Of `groups` that are compared some are found to differ where none does, unless that is counted.
+std::string WordsOf(const Estimated& difference, double margin, size_t groups) {
   if (!difference.interval) return "too few blocks for an interval of the difference";
   const Interval& interval = *difference.interval;
   const std::string numbers =
       StrCat(Fixed(difference.estimate, 2), ", 95 % interval ", Words(interval));
-  if (interval.low > 0) return StrCat("it matters more in the second run, by ", numbers);
-  if (interval.high < 0) return StrCat("it matters less in the second run, by ", numbers);
+  if (!interval.Contains(0)) {
+    const bool is_sure = !AmongSoMany(difference, groups).Contains(0);
+    return StrCat("it ", is_sure ? "matters " : "may matter ", interval.low > 0 ? "more" : "less",
+                  " in the second run, by ", numbers,
+                  is_sure ? "" : "; but among so many groups that may be chance");
+  }
   if (interval.IsWithin(-margin, margin))
     return StrCat("it matters as much in both, within the margin of ", Fixed(margin, 2), ": ",
                   numbers);
@@ -100,7 +105,7 @@ std::string WordsOf(const Estimated& difference, double margin) {
 }
 
 void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double margin,
-             v1::GroupComparison& message) {
+             size_t groups, v1::GroupComparison& message) {
   const Estimated difference = DifferenceOf(EstimatedOf(first), EstimatedOf(second));
   message.set_name(first.name());
   *message.mutable_first() = first;
@@ -110,7 +115,7 @@ void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double
     message.set_difference_low(difference.interval->low);
     message.set_difference_high(difference.interval->high);
   }
-  message.set_words(WordsOf(difference, margin));
+  message.set_words(WordsOf(difference, margin, groups));
 }
 
 void WarnOfTargets(const TestedGroups& first, const TestedGroups& second,
@@ -136,6 +141,13 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
     comparison.add_warnings(StrCat("a unit takes ", DurationWords(a), " in the first run, and ",
                                    DurationWords(b),
                                    " in the second: criticalities are of another load or program"));
+  const double whole = first.stages[0].made.estimate.whole,
+               later = second.stages[0].made.estimate.whole;
+  if (whole > kFar * later || later > kFar * whole)
+    comparison.add_warnings(StrCat("what all of a unit comes to is ", Fixed(whole, 2),
+                                   " in the first run, and ", Fixed(later, 2),
+                                   " in the second (more or fewer units side by side): "
+                                   "criticalities are shares of that"));
   if (AskedOf(first).attach().mode() != AskedOf(second).attach().mode())
     comparison.add_warnings("delays spin in one run, and sleep in the other");
   for (const Report* report : {&first, &second}) {
@@ -148,9 +160,11 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
 
 void AddGroups(const TestedGroups& first, const TestedGroups& second, double margin,
                v1::RunComparison& comparison) {
+  const auto groups = static_cast<size_t>(std::ranges::count_if(
+      first.names(), [&](const std::string& name) { return second.Find(name) != nullptr; }));
   for (const std::string& name : first.names()) {
     if (const Tested* other = second.Find(name))
-      Compare(*first.Find(name)->result, *other->result, margin, *comparison.add_groups());
+      Compare(*first.Find(name)->result, *other->result, margin, groups, *comparison.add_groups());
     else
       comparison.add_only_first(name);
   }

@@ -1,6 +1,7 @@
 // By how much two runs differ in a criticality.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "daemon/estimate/interval.h"
@@ -18,5 +19,9 @@ struct Estimated {
 // numbers of blocks, and lopsided. (README.md, 2026-11-27, says why it is not the Mann-Whitney
 // interval of shift.)
 Estimated DifferenceOf(const Estimated& first, const Estimated& second);
+
+// Of an interval of 95 %: as wide as it is where it has to hold for all of so many differences at
+// once (Bonferroni; each side as that of a normal distribution).
+Interval AmongSoMany(const Estimated& difference, size_t differences);
 
 }  // namespace sbump

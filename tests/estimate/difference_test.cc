@@ -39,6 +39,14 @@ TEST(Difference, WithoutAnIntervalThereIsNone) {
   EXPECT_DOUBLE_EQ(DifferenceOf({1, std::nullopt}, {2, std::nullopt}).estimate, 1);
 }
 
+TEST(Difference, AmongManyAnIntervalIsWider) {
+  const Estimated difference = {1, Interval{0, 3}};
+  EXPECT_NEAR(AmongSoMany(difference, 1).low, 0, 1e-12);
+  EXPECT_NEAR(AmongSoMany(difference, 1).high, 3, 1e-12);
+  EXPECT_NEAR(AmongSoMany(difference, 10).low, 1 - 1.432, 1e-3);
+  EXPECT_NEAR(AmongSoMany(difference, 10).high, 1 + 2 * 1.432, 2e-3);
+}
+
 // Slopes of blocks, one in twenty of them wild.
 std::vector<double> Slopes(std::mt19937_64& draw, size_t blocks, double middle, double spread) {
   std::normal_distribution<double> normal(0, spread);

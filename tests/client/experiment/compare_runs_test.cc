@@ -61,6 +61,18 @@ TEST(CompareRuns, WhatMattersLessIsFound) {
   for (const std::string& line : lines) EXPECT_THAT(line, Not(HasSubstr("nan")));
 }
 
+// It is known to 0.38, and of two groups at once to 0.43.
+TEST(CompareRuns, WhatMayBeChanceAmongSeveralIsSaidToBe) {
+  for (const double share : {0.2, 0.41, 0.9}) {
+    const v1::RunComparison comparison = Compared(RealRun(), Relieved(0, share));
+    const v1::GroupComparison& group = comparison.groups(0);
+    const std::string& words = group.words();
+    EXPECT_EQ(group.difference_high() < 0, share > 0.4) << words;
+    EXPECT_EQ(words.find("may be chance") != std::string::npos, share > 0.4 && share < 0.5)
+        << words;
+  }
+}
+
 TEST(CompareRuns, OtherMetricsAreRefusedByName) {
   RunFile other = RealRun();
   other.stages[0].experiment.mutable_metric()->mutable_calls()->set_pattern("*:other");
