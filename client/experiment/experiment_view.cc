@@ -115,7 +115,6 @@ std::string IntervalText(const v1::GroupResult& result) {
   return StrCat("[", Fixed(result.ci_low(), 2), ", ", Fixed(result.ci_high(), 2), "]");
 }
 
-std::string DelayWords(const v1::ExperimentPlan& plan, int group) {
 std::string SeldomText(const v1::GroupResult& result) {
   const uint32_t functions = result.seldom_functions();
   if (functions == 0) return "";
@@ -210,8 +209,8 @@ std::vector<std::string> ResultLines(const v1::ExperimentResult& result, const P
     if (!group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
     if (const std::string seldom = SeldomText(group); !seldom.empty())
-    if (group.has_slack_ns()) lines.push_back(SlackLine(group));
       lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
+    if (group.has_slack_ns()) lines.push_back(SlackLine(group));
     AddWarnings(group.warnings(), StrCat(Printable(group.name()), ": "), lines);
   }
   AddGainCaveat(result.results(), lines);

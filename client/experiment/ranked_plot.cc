@@ -130,10 +130,8 @@ std::string RankedHtml(const ReportedStage& stage) {
 
 std::string RankedLegend(std::string_view apart, double margin) {
   return Paragraph(
-      StrCat(apart,
-             " Dots: estimates of criticality; bars: 95 % intervals. Shaded: what "
-             "does not matter (within ",
-             Fixed(margin, 2), " of 0). Lines: at 0, hidden, and at 1, on the critical path."),
+      StrCat(apart, " Dots: estimates of criticality; bars: 95 % intervals. Shaded: ",
+             MarginWords(margin), ". Lines: at 0, hidden, and at 1, on the critical path."),
       " class=\"faint\"");
 }
 

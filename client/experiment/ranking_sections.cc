@@ -85,7 +85,12 @@ std::string OpenedCard(const v1::OpenedGroup& opened, const ByName& all, double 
   return Card("", card + RankedHtml(rows, margin));
 }
 
-double MarginOf(const Report& report) { return MarginOf(report.stages[0]); }
+// Of the experiment that had the least: what is within it does not matter by any.
+double MarginOf(const Report& report) {
+  double margin = MarginOf(report.stages[0]);
+  for (const ReportedStage& stage : report.stages) margin = std::min(margin, MarginOf(stage));
+  return margin;
+}
 
 }  // namespace
 

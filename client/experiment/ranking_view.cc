@@ -54,10 +54,10 @@ void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
     if (group.verdict() != v1::UNDECIDED && group.verdict() != v1::DOES_NOT_MATTER && is_odd &&
         !group.why().empty())
       lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
-    if (group.verdict() != v1::MATTERS) continue;
-    for (const std::string& warning : group.warnings())
     if (const std::string seldom = SeldomText(group); !seldom.empty())
       lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
+    if (group.verdict() != v1::MATTERS) continue;
+    for (const std::string& warning : group.warnings())
       lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", Printable(warning)));
   }
   if (undecided == 0) return;

@@ -239,6 +239,11 @@ std::vector<std::string> CaveatWords() {
       "harsher on other threads than code that is really slow."};
 }
 
+std::string MarginWords(double margin) {
+  if (margin <= 0) return "no delay was felt, so nothing is shown not to matter";
+  return StrCat("criticalities within ", Fixed(margin, 3), " of 0 do not matter");
+}
+
 std::string ShownName(const std::string& name) {
   constexpr size_t kMost = 200;
   if (name.size() <= kMost) return Printable(name);

@@ -24,9 +24,10 @@ struct ReportedStage {
   std::vector<size_t> ranked;
 };
 
-// What a criticality is within that does not matter.
+// What a criticality is within that does not matter. 0: nothing was shown not to.
 inline double MarginOf(const ReportedStage& stage) {
-  return stage.made.options.margin * stage.made.estimate.whole;
+  const RunEstimate& estimate = stage.made.estimate;
+  return stage.made.options.margin * estimate.whole * estimate.felt;
 }
 
 struct Report {
@@ -60,6 +61,8 @@ std::string MeaningWords(const v1::GroupResult& group);
 std::string NamesWords(const std::vector<std::string>& names, size_t most);
 // What holds of every such report: "at most", and why.
 std::vector<std::string> CaveatWords();
+// "criticalities within 0.050 of 0 do not matter".
+std::string MarginWords(double margin);
 // "critical", as people may be shown it: Printable(), and of at most 200 bytes.
 std::string ShownName(const std::string& name);
 

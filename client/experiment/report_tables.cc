@@ -167,15 +167,16 @@ std::string PlanSection(const ReportedStage& stage) {
   rows += Fact("washout", StrCat(HumanNs(plan.washout_ns()), " left out after each change"));
   rows += Fact("planned to take", HumanNs(plan.duration_ns()));
   rows += Fact("budget", asked_ns == 0 ? "" : HumanNs(asked_ns));
-  rows += Fact("margin",
-               StrCat("criticalities within ", Fixed(MarginOf(stage), 3), " of 0 do not matter"));
+  rows += Fact("margin", MarginWords(MarginOf(stage)));
   rows += Fact("expected slowdown", StrCat(Percent(plan.mean_slowdown()), " on average, ",
                                            Percent(plan.peak_slowdown()), " at most"));
   rows += Fact("seed", StrCat(plan.seed()));
   rows += Fact("pilot",
                StrCat("a unit took ", DurationWords(plan.unit_ns()), ", and varied by ",
                       Percent(plan.variation()), " from window to window (lag-1 ",
-                      Fixed(plan.lag1(), 2), "); it settled within ", HumanNs(plan.settle_ns())));
+                      Fixed(plan.lag1(), 2), "); ",
+                      plan.settle_ns() == 0 ? "how soon it settles was not seen"
+                                            : "it settled within " + HumanNs(plan.settle_ns())));
   for (const std::string& warning : plan.warnings()) rows += Fact("warning", warning);
   return Facts(rows) + GroupsOf(plan);
 }

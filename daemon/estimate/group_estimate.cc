@@ -110,9 +110,9 @@ GroupEstimate EstimateGroup(const Recording& recording, size_t group,
   result.p = PermutationP(blocks, {.draws = options.draws, .seed = options.seed});
   result.slack = FitHinge(blocks, options.level);
   AddChecks(blocks, slopes, options, result);
+  result.gain_at_most_per_ns = GainAtMost(result);
   AddWarnings(result);
   return result;
 }
-  result.gain_at_most_per_ns = GainAtMost(result);
 
 }  // namespace sbump
