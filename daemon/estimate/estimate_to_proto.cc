@@ -92,6 +92,7 @@ Window WindowOf(const v1::RecordedWindow& message) {
                    .units = message.units(),
                    .work_ns = message.work_ns(),
                    .units_in_all = message.units_in_all(),
+                   .ticks = message.ticks(),
                    .wanted_ns = message.wanted_ns(),
                    .stolen_ns = message.stolen_ns(),
                    .flaw = message.flaw()};
@@ -168,6 +169,7 @@ v1::RecordedWindow ToProto(const Window& window) {
     group.set_delayed_hits(from.delayed_hits);
     group.set_injected_ns(from.injected_ns);
   }
+  message.set_ticks(window.ticks);
   message.set_flaw(window.flaw);
   message.set_wanted_ns(window.wanted_ns);
   message.set_stolen_ns(window.stolen_ns);
