@@ -136,12 +136,17 @@ def _intervals_of(name, found):
 
 
 def _own_delays(found):
-    off = figures.of_own_delays(found)
-    if off is None:
-        return []
-    return [("criticality less that of the program's own delays", off.count, "%+.4f on average" % off.bias, "", "",
-             "root mean square %.4f, farthest %+.3f" % (off.rmse, off.worst)),
-            _rate("95 % interval of that holds 0", figures.covers_own_delay(found), 0.95)]
+    """Of hidden functions apart: both are next to nothing there."""
+    rows = []
+    for what, some in (("functions that are felt", [one for one in found if one.kind != HIDDEN]),
+                       ("hidden functions", figures.of_kind(found, HIDDEN))):
+        off = figures.of_own_delays(some)
+        if off is not None:
+            rows += [("criticality of %s, less that of the program's own delays" % what, off.count,
+                      "%+.4f on average" % off.bias, "", "",
+                      "root mean square %.4f, farthest %+.3f" % (off.rmse, off.worst)),
+                     _rate("95 %% interval of that holds 0, of %s" % what, figures.covers_own_delay(some), 0.95)]
+    return rows
 
 
 def _covers(name, found):

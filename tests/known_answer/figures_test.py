@@ -201,8 +201,10 @@ class MarkdownTest(unittest.TestCase):
     def test_own_delays(self):
         hidden = function("h", HIDDEN, truth=0, measured=(-0.002, -0.003, -0.001), real=(0, 0, 0), own=(-0.0006, -0.0008, 0))
         text = accuracy.markdown([record(function(own=(0.3, 0.29, 0.31)), hidden)])
-        self.assertIn("| 2 | -0.2495 on average |", self.row(text, "criticality less that of the program's own delays"))
-        self.assertIn("| 1 of 2,", self.row(text, "95 % interval of that holds 0"))
+        self.assertIn("| 1 | -0.5000 on average |", self.row(text, "criticality of functions that are felt, less"))
+        self.assertIn("| 0 of 1,", self.row(text, "95 % interval of that holds 0, of functions that are felt"))
+        self.assertIn("| 1 | +0.0010 on average |", self.row(text, "criticality of hidden functions, less"))
+        self.assertIn("| 1 of 1,", self.row(text, "95 % interval of that holds 0, of hidden functions"))
         self.assertTrue(self.row(text, "serial | `f`").endswith("| -0.500, at most -0.500 |"))
         self.assertTrue(self.row(text, "serial `h` | 1").endswith("| 1 | -0.0030 | 1 |"))
         self.assertNotIn("less that of the program's own delays", accuracy.markdown([record(function())]))
