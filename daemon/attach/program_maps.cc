@@ -68,18 +68,19 @@ absl::Status Programs::ReserveModuleSlots(uint32_t count) {
 }
 
 absl::Status Programs::ChangeModules(const std::vector<std::pair<uint64_t, sb_module>>& modules,
-                                     const std::vector<uint64_t>& gone) {
+                                     size_t tried, const std::vector<uint64_t>& gone) {
   const bpf_map* known = impl_->skeleton->maps.modules;
   const bpf_map* types = impl_->skeleton->maps.module_types;
   for (uint64_t object : gone) bpf_map__delete_elem(known, &object, sizeof(object), 0);
   const uint8_t one = 1;
   uint64_t last_type = 0;
   absl::Status status;
-  for (const auto& [object, module] : modules) {
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const auto& [object, module] = modules[i];
     if (bpf_map__update_elem(known, &object, sizeof(object), &module, sizeof(module), BPF_ANY) !=
         0) {
       status.Update(ErrnoStatus(errno, "the table of modules"));
-      if (module.slot == SB_NO_SLOT) return status;
+      if (i >= tried) return status;
     }
     // Full: modules of further types are found later.
     if (std::exchange(last_type, module.type) != module.type)

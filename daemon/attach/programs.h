@@ -121,10 +121,10 @@ class Programs {
   // Modules. The slots of targets are [SB_FIRST_MODULE_SLOT, SB_FIRST_MODULE_SLOT + count) once
   // they are reserved; kResourceExhausted above SB_MODULE_TARGETS.
   absl::Status ReserveModuleSlots(uint32_t count);
-  // By address; `gone` are known no longer. Where there is no room for all, as many as it takes:
-  // those with a slot are all tried, others up to the first for which there is none.
+  // By address; `gone` are known no longer. Where there is no room for all, the first `tried` of
+  // them are all tried, and the others up to the first for which there is none.
   absl::Status ChangeModules(const std::vector<std::pair<uint64_t, sb_module>>& modules,
-                             const std::vector<uint64_t>& gone);
+                             size_t tried, const std::vector<uint64_t>& gone);
   // Calls of objects that are of a known module's type, and are not known.
   uint64_t unknown_module_calls() const;
 

@@ -239,11 +239,11 @@ void ModulePart::FollowSpans(Programs& programs) {
   if (spec_.spans->shapes) collector_->SetTensors(next_->forest);
 }
 
-void ModulePart::Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+void ModulePart::Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules, size_t tried,
                       const std::vector<uint64_t>& gone, Programs& programs) {
   for (uint64_t object : gone) told_.erase(object);
   for (const auto& [object, module] : modules) told_[object] = module;
-  const absl::Status set = programs.ChangeModules(modules, gone);
+  const absl::Status set = programs.ChangeModules(modules, tried, gone);
   retell_ = !set.ok();
   if (set.ok()) return;
   warnings_.push_back(StrCat("some modules are not known to the probe: ", set.message()));
@@ -264,9 +264,9 @@ void ModulePart::IntroduceModules(Programs& programs) {
   // Where there is no room for all of them, the targets are in.
   std::unordered_set<uint64_t> targets;
   for (const Place& place : next_places_) targets.insert(place.object.value);
-  std::stable_partition(fresh.begin(), fresh.end(),
-                        [&](const auto& entry) { return targets.contains(entry.first); });
-  Tell(fresh, {}, programs);
+  const auto others = std::stable_partition(
+      fresh.begin(), fresh.end(), [&](const auto& entry) { return targets.contains(entry.first); });
+  Tell(fresh, static_cast<size_t>(others - fresh.begin()), {}, programs);
 }
 
 // From here on calls of these are counted, and of no others. Only what changed: the process may be
@@ -293,12 +293,12 @@ void ModulePart::SetTargets(Programs& programs) {
     if (!now.contains(object)) gone.push_back(object);
   }
   // Where there is no room for all, what is delayed from here on, or no longer, is right.
-  std::stable_partition(changed.begin(), changed.end(), [&](const auto& entry) {
+  const auto others = std::stable_partition(changed.begin(), changed.end(), [&](const auto& entry) {
     const auto told = told_.find(entry.first);
     return entry.second.slot != SB_NO_SLOT ||
            (told != told_.end() && told->second.slot != SB_NO_SLOT);
   });
-  Tell(changed, gone, programs);
+  Tell(changed, static_cast<size_t>(others - changed.begin()), gone, programs);
 }
 
 void ModulePart::CloseRetired(Programs& programs) {

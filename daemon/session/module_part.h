@@ -113,7 +113,7 @@ class ModulePart {
   absl::Status PlanRows(Programs& programs);
   size_t RowOf(const Module& module);
   sb_module EntryOf(const Module& module, uint32_t slot) const;
-  void Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules,
+  void Tell(const std::vector<std::pair<uint64_t, sb_module>>& modules, size_t tried,
             const std::vector<uint64_t>& gone, Programs& programs);
   void IntroduceModules(Programs& programs);
   void SetTargets(Programs& programs);

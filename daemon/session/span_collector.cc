@@ -24,6 +24,9 @@ constexpr char kUnknownName[] = "?";
 constexpr int32_t kStrHash = 24;  // PyASCIIObject.hash
 // More than the programs take beside those that they are told at the begin are not kept.
 constexpr size_t kMostTypes = SB_VALUE_TYPES / 2;
+// Spans wait meanwhile; the ring holds what comes in far longer.
+constexpr uint64_t kLongestLookAtTypesNs = 20'000'000;
+constexpr char kTooLong[] = "looking at the types of values took too long";
 constexpr size_t kMostAtOnce = 5'000;
 constexpr int kMostRounds = 100;  // the ring holds less
 constexpr uint64_t kPublishNs = 20'000'000;
@@ -191,15 +194,18 @@ void SpanCollector::OnEvent(const sb_span_event& event) {
   if (assembler_.switched_within_calls()) switched_within_calls_ = true;
 }
 
-sb_value_kind SpanCollector::KindOf(RemoteAddr type) {
-  Types types(memory_, interpreter_);
+// Nothing: it could not be told in time.
+std::optional<sb_value_kind> SpanCollector::KindOf(const TimedReader& memory, RemoteAddr type) {
+  Types types(memory, interpreter_);
   const absl::StatusOr<const TypeObject*> found = types.Find(type);
+  if (memory.over()) return std::nullopt;
   return found.ok() && IsTensor(**found) ? SB_VALUE_TENSOR : SB_VALUE_OTHER;
 }
 
 // What it is from now on: of the call that met it first its tensors are missing.
 bool SpanCollector::Classify(RemoteAddr type) {
-  const sb_value_kind kind = KindOf(type);
+  const TimedReader memory(memory_, MonotonicNs() + kLongestLookAtTypesNs, kTooLong);
+  const sb_value_kind kind = KindOf(memory, type).value_or(SB_VALUE_OTHER);
   if (asked_types_.size() >= kMostTypes) ForgetTypes();
   asked_types_[type.value] = kind;
   programs_.SetValueType(type, kind);
@@ -211,20 +217,32 @@ void SpanCollector::ForgetTypes() {
   asked_types_.clear();
 }
 
-// A class may be gone, and another one be in its place: that one is asked about when it is met.
-void SpanCollector::CheckTypes() {
-  std::erase_if(asked_types_, [this](const auto& asked) {
-    const RemoteAddr type{asked.first};
-    if (KindOf(type) == asked.second && !IsSequence(type)) return false;
-    programs_.ForgetValueType(type);
-    return true;
-  });
-}
+namespace {
 
 // The programs know lists and tuples by themselves, where they know nothing else of the type.
-bool SpanCollector::IsSequence(RemoteAddr type) const {
-  const absl::StatusOr<uint64_t> flags = memory_.ReadValue<uint64_t>(type + kTpFlags);
+bool IsSequence(const MemoryReader& memory, RemoteAddr type) {
+  const absl::StatusOr<uint64_t> flags = memory.ReadValue<uint64_t>(type + kTpFlags);
   return flags.ok() && (*flags & (kTypeIsList | kTypeIsTuple)) != 0;
+}
+
+}  // namespace
+
+// A class may be gone, and another one be in its place: that one is asked about when it is met. As
+// many at a time as there is time for; the next time the others.
+void SpanCollector::CheckTypes() {
+  const TimedReader memory(memory_, MonotonicNs() + kLongestLookAtTypesNs, kTooLong);
+  for (size_t left = asked_types_.size(); left > 0 && !stops_; --left) {
+    auto asked = asked_types_.lower_bound(next_type_);
+    if (asked == asked_types_.end()) asked = asked_types_.begin();
+    const RemoteAddr type{asked->first};
+    const std::optional<sb_value_kind> kind = KindOf(memory, type);
+    const bool is_same = kind == asked->second && !IsSequence(memory, type);
+    next_type_ = asked->first + 1;
+    if (!kind || memory.over()) return;
+    if (is_same) continue;
+    programs_.ForgetValueType(type);
+    asked_types_.erase(asked);
+  }
 }
 
 // Programs that have the module loaded may switch.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "daemon/cpython/sites.h"
 #include "daemon/cpython/types.h"
 #include "daemon/process/target_process.h"
+#include "daemon/process/timed_reader.h"
 #include "daemon/session/operator_probes.h"
 #include "daemon/spans/assembler.h"
 #include "daemon/spans/hub.h"
@@ -63,10 +65,9 @@ class SpanCollector {
   void OnOperator(const sb_span_event& event);
   // True: instances of it are tensors.
   bool Classify(RemoteAddr type);
-  sb_value_kind KindOf(RemoteAddr type);
+  std::optional<sb_value_kind> KindOf(const TimedReader& memory, RemoteAddr type);
   void ForgetTypes();
   void CheckTypes();
-  bool IsSequence(RemoteAddr type) const;
   void LookForGreenlets();
   std::string NameOf(const sb_span_tensor& tensor);
 
@@ -84,7 +85,8 @@ class SpanCollector {
   // The thread's own.
   std::shared_ptr<const Modules> current_;
   std::shared_ptr<const OperatorProbes::Names> current_operators_;
-  std::unordered_map<uint64_t, sb_value_kind> asked_types_;  // what the programs were told of each
+  std::map<uint64_t, sb_value_kind> asked_types_;  // what the programs were told of each
+  uint64_t next_type_ = 0;                         // of them, to be looked at again
   SpanAssembler assembler_;
   std::map<std::pair<uint64_t, uint32_t>, std::string> names_;  // of keywords: by address and hash
   std::unordered_map<std::string, CallTimes> times_;            // by path

@@ -3,7 +3,6 @@ import ctypes
 import gc
 import sys
 import threading
-import time
 
 import torch
 from model_commands import command, models, tensor
@@ -61,15 +60,35 @@ def call_lies():
     return calls
 
 
+calls = []  # of a module that waits: threads, and what lets them go on
+
+
 @command
-def make_slow(seconds):
-    """A module whose call takes so long."""
-    class Slow(nn.Module):
-        def forward(self, x):
-            time.sleep(seconds)
+def make_waiting():
+    class Waiting(nn.Module):
+        def forward(self, x, begun, go_on):
+            begun.set()
+            go_on.wait()
             return x
 
-    models["main"].slow = Slow()
+    models["main"].waiting = Waiting()
+
+
+@command
+def begin_call():
+    """It is in the middle of it, on a thread of its own."""
+    begun, go_on = threading.Event(), threading.Event()
+    thread = threading.Thread(target=models["main"].waiting, args=(tensor(2), begun, go_on), daemon=True)
+    thread.start()
+    calls.append((thread, go_on))
+    return begun.wait(10)
+
+
+@command
+def end_call():
+    thread, go_on = calls.pop()
+    go_on.set()
+    thread.join()
 
 
 @command
