@@ -77,10 +77,11 @@ Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate&
   return Additivity::kUndecided;
 }
 
-// Costs of one alone, which may be none.
-bool IsFelt(const std::vector<double>& costs_ns) {
+// Whether one alone costs more than what passes for additive: less than that its interaction with
+// anything cannot be told from none.
+bool IsFelt(const std::vector<double>& costs_ns, double injected_ns) {
   const SignedRankEstimate cost = EstimateMiddle(costs_ns, 0.95);
-  return cost.interval && !cost.interval->Contains(0);
+  return cost.interval && cost.interval->low > kAdditivityMargin * injected_ns;
 }
 
 // What is hidden behind something else adds nothing to whatever else is slowed.
@@ -89,7 +90,7 @@ std::string NotFelt(const PairEffect& pair, bool first, bool second) {
                             : second ? pair.first
                                      : StrCat(pair.first, ", and in ", pair.second, ",");
   return StrCat("delays in ", which,
-                " alone are not felt, so that the two add up whatever they are to each other: "
+                " alone are hardly felt, so that the two add up whatever they are to each other: "
                 "whether they run one after the other cannot be told");
 }
 
@@ -114,13 +115,22 @@ std::string Words(Additivity additivity, const std::string& names) {
   return StrCat("whether ", names, " add up is not decided: more blocks or a greater dose would");
 }
 
-std::string WordsOf(const PairEffect& effect, const Differences& found) {
+void Judge(const Differences& found, PairEffect& effect) {
+  const double blocks = static_cast<double>(found.interactions.size());
+  const bool first = IsFelt(found.first, found.first_x_ns / blocks),
+             second = IsFelt(found.second, found.second_x_ns / blocks);
+  effect.additivity = Classify(found.interactions, effect.interaction);
+  if (effect.additivity != Additivity::kAdditive || (first && second)) {
+    effect.words = Words(effect.additivity, StrCat(effect.first, " and ", effect.second));
+  } else {
+    effect.additivity = Additivity::kUndecided;
+    effect.words = NotFelt(effect, first, second);
+  }
+}
+
+std::string WithFigures(const PairEffect& effect) {
   const std::optional<Interval>& interval = effect.interaction.interval;
-  const bool first = IsFelt(found.first), second = IsFelt(found.second);
-  const bool tells = effect.additivity != Additivity::kAdditive || (first && second);
-  return StrCat(tells ? Words(effect.additivity, StrCat(effect.first, " and ", effect.second))
-                      : NotFelt(effect, first, second),
-                " (interaction ", Fixed(effect.interaction.estimate, 2),
+  return StrCat(effect.words, " (interaction ", Fixed(effect.interaction.estimate, 2),
                 interval ? StrCat(", 95 % interval ", sbump::Words(*interval)) : "", ")");
 }
 
@@ -139,8 +149,8 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) 
     PairEffect effect = {.first = recording.groups[arms->first_group].name,
                          .second = recording.groups[arms->second_group].name,
                          .interaction = EstimateMiddle(found.interactions, level)};
-    effect.additivity = Classify(found.interactions, effect.interaction);
-    effect.words = WordsOf(effect, found);
+    Judge(found, effect);
+    effect.words = WithFigures(effect);
     effects.push_back(std::move(effect));
   }
   return effects;

@@ -12,7 +12,7 @@
 namespace sbump {
 
 enum class Additivity {
-  kAdditive,       // serial
+  kAdditive,       // serial: each costs something alone, and both together as much as that
   kSubAdditive,    // tied: one hides the other
   kSuperAdditive,  // each hides where the other is not slow
   kUndecided,
