@@ -58,6 +58,14 @@ void LookAtNegative(const ControlResult& control, double margin, ControlFindings
   }
 }
 
+// By the margin that verdicts have.
+void LookAtNegatives(const std::vector<ControlResult>& results, double margin,
+                     ControlFindings& findings) {
+  for (const ControlResult& control : results) {
+    if (control.role == GroupRole::kNegativeControl) LookAtNegative(control, margin, findings);
+  }
+}
+
 // Which group's delays are felt most, for sure.
 const ControlResult* FeltMost(const std::vector<ControlResult>& results) {
   const ControlResult* most = nullptr;
@@ -86,9 +94,10 @@ std::string WordsOfFelt(const ControlResult* most) {
 
 ControlFindings CheckUncontrolled(const std::vector<ControlResult>& results, double tolerance,
                                   double margin) {
-  ControlFindings findings = CheckControls(results, tolerance, margin);
+  ControlFindings findings;
   const ControlResult* most = FeltMost(results);
   findings.felt = most == nullptr ? 0 : std::min(most->interval->low, 1.0);
+  LookAtNegatives(results, margin * findings.felt, findings);
   if (most == nullptr || most->interval->high < 1 - tolerance)
     findings.warnings.push_back(WordsOfFelt(most));
   return findings;
@@ -98,13 +107,12 @@ ControlFindings CheckControls(const std::vector<ControlResult>& results, double 
                               double margin) {
   ControlFindings findings;
   for (const ControlResult& control : results) {
-    if (control.role == GroupRole::kPositiveControl) {
-      const std::string flaw = PositiveFlaw(control, tolerance);
-      if (findings.invalid.empty()) findings.invalid = flaw;
-      if (flaw.empty()) LookAtPositive(control, tolerance, findings);
-    }
-    if (control.role == GroupRole::kNegativeControl) LookAtNegative(control, margin, findings);
+    if (control.role != GroupRole::kPositiveControl) continue;
+    const std::string flaw = PositiveFlaw(control, tolerance);
+    if (findings.invalid.empty()) findings.invalid = flaw;
+    if (flaw.empty()) LookAtPositive(control, tolerance, findings);
   }
+  LookAtNegatives(results, margin * findings.whole, findings);
   return findings;
 }
 

@@ -44,7 +44,8 @@ inline constexpr double kLeastFelt = 0.01;
 
 // The positive control's delays must be felt: its interval must reach above `tolerance`, or be all
 // above kLeastFelt. And the negative one must not be rejected at kNegativeControlAlpha, unless its
-// interval reaches within kNegligibleShareOfMargin of `margin`, which is a warning.
+// interval reaches within kNegligibleShareOfMargin of `margin` times `whole`, or `felt`, which is a
+// warning.
 ControlFindings CheckControls(const std::vector<ControlResult>& results, double tolerance,
                               double margin);
 

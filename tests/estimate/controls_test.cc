@@ -73,6 +73,17 @@ TEST(ControlsTest, WhatMovesNoVerdictIsAWarning) {
   EXPECT_NE(little.warnings[0].find("criticality 0.003"), std::string::npos) << little.warnings[0];
 }
 
+// Of twenty workers side by side 0.003 is more than a verdict has.
+TEST(ControlsTest, WhatMovesNoVerdictIsAShareOfTheWhole) {
+  const ControlResult idle = {"idle", GroupRole::kNegativeControl, 0.003, Interval{0.002, 0.004},
+                              0.0001},
+                      step = {"step", GroupRole::kPositiveControl, 0.05, Interval{0.04, 0.06},
+                              0.0001},
+                      felt = {"f", GroupRole::kTested, 0.05, Interval{0.04, 0.06}, 0.0001};
+  EXPECT_NE(CheckControls({idle, step}, 0.1, 0.05).invalid, "");
+  EXPECT_NE(CheckUncontrolled({idle, felt}, 0.1, 0.05).invalid, "");
+}
+
 ControlFindings Uncontrolled(const std::vector<Interval>& intervals) {
   std::vector<ControlResult> results;
   for (const Interval& one : intervals)
