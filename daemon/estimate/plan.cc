@@ -61,12 +61,6 @@ absl::Status CheckWishes(const PlanWishes& wishes, size_t groups) {
         StrCat("a top dose of ", Percent(wishes.top_share), " of a unit: 0.1 % to 1000 %"));
   if (wishes.doses < 1 || wishes.doses > 4)
     return absl::InvalidArgumentError(StrCat(wishes.doses, " doses: 1 to 4"));
-  if (wishes.smallest_effect && *wishes.smallest_effect <= wishes.margin * wishes.top_share)
-    return absl::InvalidArgumentError(StrCat(
-        "an effect of ", Percent(*wishes.smallest_effect), " by a top dose of ",
-        Percent(wishes.top_share), " of a unit is a criticality of ",
-        Fixed(*wishes.smallest_effect / wishes.top_share, 2), ", within the margin of ",
-        Fixed(wishes.margin, 2), ", and so never matters: a smaller margin, or a smaller dose"));
   if (!(wishes.margin >= 0)) return absl::InvalidArgumentError("a margin below 0");
   if (wishes.shams > kMostShams)
     return absl::InvalidArgumentError(StrCat(wishes.shams, " shams: up to ", kMostShams));
@@ -292,6 +286,17 @@ void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
                                 " of a unit, not ", Percent(wishes.top_share)));
 }
 
+// It is planned to be found all the same: of units that are made side by side all is less, and the
+// margin, too.
+std::string WithinMargin(const PlanWishes& wishes, double top_share) {
+  return StrCat("an effect of ", Percent(*wishes.smallest_effect), " by a top dose of ",
+                Percent(top_share), " of a unit is a criticality of ",
+                Fixed(*wishes.smallest_effect / top_share, 2), ", within the margin of ",
+                Fixed(wishes.margin, 2),
+                ": it can be found, but is not said to matter (a smaller --margin, or a smaller "
+                "--top-share)");
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishes) {
@@ -306,6 +311,9 @@ absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishe
                          .shams = ShamsOf(wishes, pilot.hits_per_unit.size()),
                          .margin = wishes.margin,
                          .groups = pilot.hits_per_unit.size()};
+  const bool within_margin =
+      wishes.smallest_effect && *wishes.smallest_effect <= wishes.margin * precision.top_share;
+  if (within_margin) precision.margin = 0;
   SB_ASSIGN_OR_RETURN(const Choice choice, Choose(pilot, wishes, plan, precision, least_ns));
   const double washout_ns = WashoutNs(pilot, choice.window_ns);
   plan.duration_ns = DurationNs(plan, choice.window_ns, washout_ns, choice.blocks);
@@ -316,6 +324,7 @@ absl::StatusOr<Plan> MakePlan(const PilotFigures& pilot, const PlanWishes& wishe
   plan.blocks = choice.blocks;
   precision.cv = PredictedCv(pilot.noise, choice.window_ns / pilot.window_ns);
   AddExpectations(pilot, wishes, precision, plan);
+  if (within_margin) plan.notes.push_back(WithinMargin(wishes, precision.top_share));
   return plan;
 }
 
