@@ -165,6 +165,7 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
                           .felt = run.felt};
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
+    input.p = group.p;
     group.verdict = judgement.verdict;
     group.why = std::move(judgement.why);
     group.blocks_needed = judgement.blocks_needed;

@@ -49,22 +49,43 @@ std::optional<size_t> TimesTheBlocks(const VerdictInput& input, double ratio) {
   return static_cast<size_t>(std::max(needed, blocks + 1));
 }
 
+double NormalShareBelow(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+// Of both one-sided tests at once, where the truth is `off` from the middle of the margin.
+double PowerOfEquivalence(double off, double margin, double standard_error) {
+  const double z = NormalQuantile(1 - kAlpha);
+  return NormalShareBelow((margin - off) / standard_error - z) +
+         NormalShareBelow((margin + off) / standard_error - z) - 1;
+}
+
+// With which they have the power that is planned for.
+double ErrorForEquivalence(double off, double margin) {
+  double low = 0, high = margin;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (PowerOfEquivalence(off, margin, middle) >= kPlannedPower ? low : high) = middle;
+  }
+  return low;
+}
+
 // The spread shrinks with the root of the blocks. Which way it would be decided: the way the
 // estimate points. An interval that just reaches the margin there decides every other time.
 std::optional<size_t> BlocksNeeded(const VerdictInput& input, double margin) {
-  const double off = std::abs(input.estimate.estimate) - margin;
-  const Interval& interval = off > 0 ? *input.estimate.interval : *input.equivalence.interval;
-  const double z = NormalQuantile(off > 0 ? 1 - kAlpha / 2 : 1 - kAlpha);
-  const double ratio =
-      interval.half_width() * (1 + NormalQuantile(kPlannedPower) / z) / std::abs(off);
-  return TimesTheBlocks(input, ratio * ratio);
+  const double off = std::abs(input.estimate.estimate);
+  const double z = NormalQuantile(1 - kAlpha / 2);
+  const double error = input.estimate.interval->half_width() / z;
+  const double wanted = off > margin ? (off - margin) / (z + NormalQuantile(kPlannedPower))
+                                     : ErrorForEquivalence(off, margin);
+  return TimesTheBlocks(input, error * error / (wanted * wanted));
 }
 
-// As a normal test would: z grows with the root of the blocks.
+// As a normal test would: z grows with the root of the blocks. What p is multiplied by for the
+// other groups stays what it is.
 std::optional<size_t> BlocksToAdjust(const VerdictInput& input) {
-  const double z = NormalQuantile(1 - std::min(*input.adjusted_p, 1.0) / 2);
-  const double ratio = (NormalQuantile(1 - kAlpha / 2) + NormalQuantile(kPlannedPower)) / z;
-  return TimesTheBlocks(input, ratio * ratio);
+  const double factor = std::max(1.0, *input.adjusted_p / input.p);
+  const double z = NormalQuantile(1 - std::min(input.p, 1.0) / 2);
+  const double wanted = NormalQuantile(1 - kAlpha / 2 / factor) + NormalQuantile(kPlannedPower);
+  return TimesTheBlocks(input, wanted * wanted / (z * z));
 }
 
 std::string AboutBlocks(const VerdictInput& input, size_t needed) {

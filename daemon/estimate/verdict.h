@@ -29,7 +29,9 @@ struct VerdictInput {
   // What is known to be felt of a function that matters, at most 1: to be shown not to matter takes
   // as small a share of the margin. 0: nothing is shown not to matter.
   double felt = 1;
-  // Adjusted for the other groups of the experiment; nothing where it has no others.
+  // Of no effect; and adjusted for the other groups of the experiment, nothing where it has no
+  // others.
+  double p = 1;
   std::optional<double> adjusted_p;
 };
 

@@ -55,8 +55,8 @@ TEST(VerdictTest, TheMarginIsAShareOfWhatIsFelt) {
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
   EXPECT_TRUE(Says(Judge(input), "only known to be 0.20 or more: with this spread"))
       << Judge(input).why;
-  // 0.008, and half of that for the power, must shrink to 0.006.
-  EXPECT_EQ(Judge(input).blocks_needed, 49u);
+  // A standard error of 0.0051 must shrink to 0.0024.
+  EXPECT_EQ(Judge(input).blocks_needed, 54u);
   input.felt = 0.05;
   EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
   input.felt = 0;
@@ -67,10 +67,9 @@ TEST(VerdictTest, TheMarginIsAShareOfWhatIsFelt) {
 TEST(VerdictTest, NoEvidenceOfAnEffectIsUndecided) {
   const Judgement judgement = Judge(Input(0.01, {-0.2, 0.22}, {-0.15, 0.17}));
   EXPECT_EQ(judgement.verdict, Verdict::kUndecided);
-  // 0.16 must shrink to 0.04, sixteen times the blocks, and by 0.84 / 1.64 more for a power of 80
-  // %.
-  EXPECT_EQ(judgement.blocks_needed, 439u);
-  EXPECT_TRUE(Says(judgement, "439 blocks would decide 4 times out of 5")) << judgement.why;
+  // A standard error of 0.107 must shrink to 0.016.
+  EXPECT_EQ(judgement.blocks_needed, 557u);
+  EXPECT_TRUE(Says(judgement, "557 blocks would decide 4 times out of 5")) << judgement.why;
 }
 
 TEST(VerdictTest, AnEffectThatMayBeLessThanTheMarginIsUndecided) {
@@ -89,11 +88,12 @@ TEST(VerdictTest, AtTheMarginNoBlocksDecide) {
 
 TEST(VerdictTest, ChanceAmongManyIsUndecided) {
   VerdictInput input = Input(0.3, {0.1, 0.5}, {0.12, 0.48});
+  input.p = 0.05;
   input.adjusted_p = 0.2;
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
-  // z of 1.28 must grow to 1.96 + 0.84.
-  EXPECT_EQ(Judge(input).blocks_needed, 58u);
-  input.adjusted_p = 1;
+  // Of four groups: z of 1.96 must grow to 2.50 + 0.84.
+  EXPECT_EQ(Judge(input).blocks_needed, 35u);
+  input.p = input.adjusted_p.emplace(1);
   EXPECT_EQ(Judge(input).blocks_needed, std::nullopt);
   input.adjusted_p = 0.01;
   EXPECT_EQ(Judge(input).verdict, Verdict::kMatters);
