@@ -49,7 +49,8 @@ void MetricFeed::Fail(const std::string& why, uint64_t at_ns) {
   if (failures_++ == 0) failing_since_ns_ = at_ns;
   const uint64_t longest_ns = has_read_ ? kLongestFailingNs : kLongestWithoutNs;
   const bool is_long = at_ns - std::min(at_ns, failing_since_ns_) >= longest_ns;
-  if (failures_ >= kMostFailures && is_long && closed_.ok()) {
+  why_failed_ = why;
+  if (failures_ >= kFewestFailures && is_long && closed_.ok()) {
     closed_ = absl::FailedPreconditionError(StrCat("the metric could not be read for ",
                                                    longest_ns / 1'000'000'000, " s, ", failures_,
                                                    " times in a row: ", why));
@@ -70,9 +71,12 @@ absl::StatusOr<std::vector<MetricSample>> MetricFeed::Await(uint64_t begin_ns, u
   const auto is_there = [&] { return !samples_.empty() && samples_.back().at_ns >= end_ns; };
   changed_.wait_until(lock, give_up, [&] { return is_there() || !closed_.ok(); });
   if (!closed_.ok()) return closed_;
-  if (!is_there())
+  if (!is_there()) {
     return absl::FailedPreconditionError(
-        "the client has sent no sample of the metric for too long");
+        failures_ == 0 ? "the client has sent no sample of the metric for too long"
+                       : StrCat("the metric could not be read, ", failures_,
+                                failures_ == 1 ? " time: " : " times in a row: ", why_failed_));
+  }
   while (samples_.front().at_ns < begin_ns) DropOldest();
   return std::vector<MetricSample>(samples_.begin(), samples_.end());
 }

@@ -41,15 +41,15 @@ class MetricFeed {
   static constexpr size_t kMostSamples = 20'000;
   static constexpr size_t kMostBuckets = 500'000;  // of all samples: 8 MB
   static constexpr size_t kMostBucketsOfOne = 1'000;
-  static constexpr int kMostFailures = 10;
+  static constexpr int kFewestFailures = 3;  // that say something
   // What is restarted comes back; what was never read is a mistake, most likely.
   static constexpr uint64_t kLongestFailingNs = 10'000'000'000, kLongestWithoutNs = 2'000'000'000;
 
   // In order of time; what is older than the newest is left out, and so is one with more than
   // kMostBucketsOfOne. The oldest give way where there are too many.
   void Add(const std::vector<MetricSample>& samples);
-  // A read that failed, at `at_ns` (CLOCK_MONOTONIC of this machine). After kMostFailures in a row
-  // in kLongestFailingNs or more nothing more is waited for; before the first sample, in
+  // A read that failed, at `at_ns` (CLOCK_MONOTONIC of this machine). After kFewestFailures or more
+  // in a row, for kLongestFailingNs, nothing more is waited for; before the first sample, for
   // kLongestWithoutNs.
   void Fail(const std::string& why, uint64_t at_ns);
   // As Fail(), for good.
@@ -73,6 +73,7 @@ class MetricFeed {
   bool has_read_ = false;             // guarded by mutex_
   int failures_ = 0;                  // guarded by mutex_; in a row
   uint64_t failing_since_ns_ = 0;     // guarded by mutex_; of the first of them
+  std::string why_failed_;            // guarded by mutex_; of the last one
   absl::Status closed_;               // guarded by mutex_
 };
 
