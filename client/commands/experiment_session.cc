@@ -207,6 +207,7 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment, std::stri
   *begin.mutable_begin() = experiment;
   if (const absl::Status kept = Keep(begin); !kept.ok())
     return {.outcome = {ExitCode::kError, std::string(ToStd(kept.message()))}, .status = kept};
+  if (!has_written()) return {.outcome = {ExitCode::kError, TroubleOfWriting()}};
   const auto stream = client_->RunExperiment();
   ExperimentRequests requests(stream.get());
   requests.Send(begin);
@@ -220,11 +221,11 @@ ExperimentEnd ExperimentSession::Run(const v1::Experiment& experiment, std::stri
   }
   stopper_->OnStop([&requests] { requests.Stop(); });
   v1::RunReply reply;
-  bool was_written = has_written();
+  bool is_stopped = false;
   while (stream->Read(&reply)) {
     follower.Take(reply);
     // Nobody is slowed for what is lost.
-    if (std::exchange(was_written, has_written()) && !has_written()) requests.Stop();
+    if (!has_written() && !std::exchange(is_stopped, true)) requests.Stop();
   }
   stopper_->OnStop(nullptr);
   if (*sampler != nullptr) (*sampler)->Stop();

@@ -9,6 +9,7 @@
 #include "client/printable.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/estimate_to_proto.h"
+#include "daemon/estimate/recording.h"
 
 namespace sbump {
 namespace {
@@ -118,10 +119,12 @@ std::string IntervalText(const v1::GroupResult& result) {
 std::string SeldomText(const v1::GroupResult& result) {
   const uint32_t functions = result.seldom_functions();
   if (functions == 0) return "";
+  const bool is_one = functions == 1;
   return StrCat("that is of its calls together; ", functions,
-                functions == 1 ? " of its functions has" : " of its functions have",
-                " so few of them that ", functions == 1 ? "it" : "each",
-                " could matter all the same: test ", functions == 1 ? "it" : "them", " apart");
+                functions >= kMostSeldom ? " or more" : "",
+                is_one ? " of its functions has" : " of its functions have",
+                " so few of them that ", is_one ? "it" : "each",
+                " could be all that a unit waits for: test ", is_one ? "it" : "them", " apart");
 }
 
 std::string GainText(const v1::GroupResult& result) {

@@ -210,7 +210,7 @@ std::string MeaningWords(const v1::GroupResult& group) {
                         Fixed(group.most_gain_per_ns(), 2), " D (by the interval's upper end).")
                : " What making it faster would gain at most is not known.";
   if (const std::string seldom = SeldomText(group); !seldom.empty())
-    words += StrCat(" It does not matter: ", seldom, ".");
+    words += StrCat(" And ", seldom, ".");
   if (const std::string slack = SlackWords(group); !slack.empty())
     words += StrCat(" It has slack: ", slack, ".");
   return words;

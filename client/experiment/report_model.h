@@ -27,6 +27,7 @@ struct ReportedStage {
 // What a criticality is within that does not matter. 0: nothing was shown not to.
 inline double MarginOf(const ReportedStage& stage) {
   const RunEstimate& estimate = stage.made.estimate;
+  if (!estimate.unfelt_control.empty()) return 0;
   return stage.made.options.margin * estimate.whole * estimate.felt;
 }
 

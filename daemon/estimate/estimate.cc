@@ -147,7 +147,9 @@ SignedRankEstimate MiddleOf(const GroupEstimate& group, const std::optional<Inte
 // A group's criticality is the mean of its functions', by calls: of one with a hundredth of the
 // calls no more than a hundredth can be felt in it.
 size_t SeldomFunctions(const GroupEstimate& group, const Group& asked, double whole) {
-  if (group.verdict != Verdict::kDoesNotMatter) return 0;
+  const bool is_open = group.verdict == Verdict::kDoesNotMatter ||
+                       (group.verdict == Verdict::kUndecided && group.interval->high < whole);
+  if (!is_open) return 0;
   const auto& shares = asked.seldom_shares;
   return static_cast<size_t>(std::ranges::lower_bound(shares, group.interval->high / whole) -
                              shares.begin());
@@ -163,9 +165,9 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
                           .margin = options.margin * run.whole,
                           .unfelt_control = run.unfelt_control,
                           .felt = run.felt};
+    input.p = group.p;
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
-    input.p = group.p;
     group.verdict = judgement.verdict;
     group.why = std::move(judgement.why);
     group.blocks_needed = judgement.blocks_needed;

@@ -51,8 +51,8 @@ struct GroupEstimate {
   // Of tested groups with an interval, from 1; shared where undistinguished. 0: it has none.
   size_t rank = 0;
 
-  // Of one that does not matter: so many of its functions have so few of its calls that each could
-  // be all that a unit waits for.
+  // Of one that does not matter, or is undecided: so many of its functions have so few of its calls
+  // that each could be all that a unit waits for. kMostSeldom: as many, or more.
   size_t seldom_functions = 0;
   double hits_per_unit = 0;
   double top_injected_ns_per_unit = 0;  // in the arm of the greatest delay

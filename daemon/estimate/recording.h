@@ -25,12 +25,11 @@ enum class GroupRole {
 struct Group {
   std::string name;
   GroupRole role = GroupRole::kTested;
-  // Of its hits, the share of each function that has less than kSeldomShare of them: ascending, at
-  // most kMostSeldom.
+  // Of its hits, the share of each function that has less than half of them: ascending, at most
+  // kMostSeldom.
   std::vector<double> seldom_shares;
 };
 
-inline constexpr double kSeldomShare = 0.1;
 inline constexpr size_t kMostSeldom = 200;
 
 enum class ArmKind {

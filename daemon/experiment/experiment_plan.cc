@@ -162,7 +162,7 @@ std::vector<double> SeldomShares(const std::vector<uint64_t>& hits) {
   std::vector<double> shares;
   for (const uint64_t of_one : hits) {
     const double share = static_cast<double>(of_one) / all;
-    if (of_one > 0 && share < kSeldomShare) shares.push_back(share);
+    if (of_one > 0 && share < 0.5) shares.push_back(share);
   }
   std::ranges::sort(shares);
   shares.resize(std::min(shares.size(), kMostSeldom));
@@ -244,10 +244,11 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
                                    "a pace that changes by itself; has it warmed up?"));
   }
   if (pilot.settle_ns < 0) {
-    made.warnings.push_back(
-        "how soon the pace settles after a change could not be seen (the pilot's step may not have "
-        "been felt): no more than a tenth of a window is left out after each, and where it takes "
-        "longer, criticalities are too small");
+    made.warnings.push_back(StrCat(
+        "how soon the pace settles after a change could not be seen (the pilot's step may not "
+        "have been felt): ",
+        DurationWords(static_cast<double>(made.washout_ns)),
+        " are left out after each, and where it takes longer, criticalities are too small"));
   }
   if (std::string warning = StolenWarning(pilot.stolen, "in the pilot"); !warning.empty())
     made.warnings.push_back(std::move(warning));

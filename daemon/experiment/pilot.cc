@@ -112,15 +112,19 @@ std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const Experi
 // After a switch to an arm.
 struct Settling {
   std::optional<double> settle_ns;  // until the pace is steady; nothing where that cannot be seen
-  double level_ns = 0;              // a unit's time then
+  double level_ns = 0;              // a unit's time then, of so many samples
+  size_t samples = 0;
 };
 
-// Of the second half of the samples, in which it should be steady.
-double LevelOf(const std::vector<StepSample>& samples) {
-  const size_t first = samples.size() / 2;
-  double sum = 0;
-  for (size_t i = first; i < samples.size(); ++i) sum += samples[i].y_ns;
-  return samples.empty() ? 0 : sum / static_cast<double>(samples.size() - first);
+// The second half of the samples, in which it should be steady.
+Settling SettlingOf(const std::vector<StepSample>& samples, const SettleLimits& limits) {
+  Settling settling = {.settle_ns = SettleNs(samples, limits)};
+  for (size_t i = samples.size() / 2; i < samples.size(); ++i) {
+    settling.level_ns += samples[i].y_ns;
+    ++settling.samples;
+  }
+  if (settling.samples > 0) settling.level_ns /= static_cast<double>(settling.samples);
+  return settling;
 }
 
 absl::StatusOr<Settling> TimeToSettle(Specimen& specimen, const Arm& arm, uint64_t each_ns,
@@ -143,13 +147,15 @@ absl::StatusOr<Settling> TimeToSettle(Specimen& specimen, const Arm& arm, uint64
     }
     last = std::move(now);
   }
-  return Settling{.settle_ns = SettleNs(samples, limits), .level_ns = LevelOf(samples)};
+  return SettlingOf(samples, limits);
 }
 
 // A pace that does not move at all, as of what is hidden, does not tell how soon it would.
 bool IsFelt(const Settling& there, const Settling& back, const SettleLimits& limits) {
   constexpr double kSure = 3;  // standard errors
-  const double error_ns = limits.noise_sd_ns * std::sqrt(2.0 / (kStepSamples / 2));
+  if (there.samples == 0 || back.samples == 0) return false;
+  const double error_ns = limits.noise_sd_ns * std::sqrt(1.0 / static_cast<double>(there.samples) +
+                                                         1.0 / static_cast<double>(back.samples));
   return std::abs(there.level_ns - back.level_ns) >
          std::max(kSure * error_ns, limits.negligible_ns);
 }

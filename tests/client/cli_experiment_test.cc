@@ -85,6 +85,18 @@ TEST(ExperimentOutput, WhatCannotBeWrittenEndsIt) {
   EXPECT_EQ(daemon.requests().stops, 1);
 }
 
+TEST(ExperimentOutput, WhereNothingCanBeWrittenNothingMoreIsBegun) {
+  Script script;
+  script.experiments = {Whole("targets", v1::MATTERS), UntilStopped("targets")};
+  const FakeControl daemon(std::move(script));
+  std::vector<std::string> words = {"/bin/sh", "-c", "exec \"$@\" > /dev/full", "sh"};
+  for (const std::string& word : Sweep(daemon, {"--yes", "--confirm", "--budget", "5m"}))
+    words.push_back(word);
+  Child child(words, {});
+  EXPECT_EQ(child.Wait().exit_code, 1);
+  EXPECT_EQ(daemon.requests().experiments.size(), 1u);
+}
+
 // ---- Ctrl-C in a sweep ----
 
 TEST(ExperimentInterrupt, SaysWhatItKnows) {

@@ -149,6 +149,19 @@ class SweepTest(SweepCase):
         self.assert_no_session()
         self.assert_unharmed(target)
 
+    def test_interrupted_after_enough_blocks_it_has_a_verdict(self):
+        target = self.start_service()
+        session = self.begin_sweep(target, budget="120s")
+        session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN" and line["window"].get("block", 0) >= 12, 90)
+        session.child.send_signal(signal.SIGINT)
+        self.assertEqual(session.child.wait(20), 0, session.child.errors)
+        last = session.updates[-1]
+        self.assertTrue(last["partial"])
+        self.assertEqual(last["results"][0]["verdict"], "MATTERS", last)
+        self.assertGreaterEqual(last["results"][0]["blocks"], 12)
+        self.assert_no_session()
+        self.assert_unharmed(target)
+
     def test_a_client_that_is_killed(self):
         target = self.start_service()
         session = self.begin_sweep(target)
