@@ -7,12 +7,20 @@
 #include "daemon/estimate/distributions.h"
 #include "daemon/estimate/plan.h"
 #include "daemon/estimate/schedule.h"
+#include "daemon/estimate/signed_rank.h"
 
 namespace sbump {
 namespace {
 
 // Of ranks of normal noise, instead of its mean: root of 3 / pi.
 constexpr double kRankEfficiency = 0.977;
+
+constexpr double kLevel = 0.95;
+
+// Of the intervals that there will be: ranks are whole numbers, so that theirs is a little higher.
+double Quantile(uint32_t blocks) {
+  return StudentQuantile((1 + SignedRankLevel(blocks, kLevel)) / 2, blocks - 1.0);
+}
 
 // What one more leaves of an experiment's length at most.
 constexpr double kWorthASham = 0.95;
@@ -48,8 +56,7 @@ size_t ShamsFor(size_t groups, size_t doses) {
 }
 
 double HalfWidth(const Precision& precision, uint32_t blocks) {
-  return StudentQuantile(0.975, blocks - 1.0) * StandardError(precision, blocks) /
-         precision.top_share;
+  return Quantile(blocks) * StandardError(precision, blocks) / precision.top_share;
 }
 
 double SmallestEffect(const Precision& precision, uint32_t blocks) {
@@ -57,7 +64,7 @@ double SmallestEffect(const Precision& precision, uint32_t blocks) {
   const double power = StudentQuantile(kPlannedPower, degrees);
   const double adjusted = 1 - 0.025 / static_cast<double>(precision.groups);
   const double beyond_margin =
-      precision.margin * precision.top_share + (StudentQuantile(0.975, degrees) + power) * error;
+      precision.margin * precision.top_share + (Quantile(blocks) + power) * error;
   return std::max(beyond_margin, (StudentQuantile(adjusted, degrees) + power) * error);
 }
 

@@ -65,14 +65,22 @@ std::optional<size_t> CriticalSum(size_t n, double tail) {
   return fits;
 }
 
+std::optional<size_t> CriticalOf(size_t n, double level) {
+  // A hair more, for levels that are exactly those of a sum of ranks: 1 - 2 / 2^5, say.
+  constexpr double kRounding = 1e-12;
+  return CriticalSum(n, (1 - level) / 2 + kRounding);
+}
+
 }  // namespace
+
+double SignedRankLevel(size_t values, double level) {
+  return 1 - 2 * LowerTail(values, CriticalOf(values, level).value_or(0));
+}
 
 SignedRankEstimate EstimateMiddle(const std::vector<double>& values, double level) {
   std::vector<double> averages = WalshAverages(values);
   SignedRankEstimate result = {.values = values.size(), .estimate = Median(averages)};
-  // A hair more, for levels that are exactly those of a sum of ranks: 1 - 2 / 2^5, say.
-  constexpr double kRounding = 1e-12;
-  const std::optional<size_t> critical = CriticalSum(values.size(), (1 - level) / 2 + kRounding);
+  const std::optional<size_t> critical = CriticalOf(values.size(), level);
   result.level = 1 - 2 * LowerTail(values.size(), critical.value_or(0));
   if (!critical) return result;
   const auto low = averages.begin() + static_cast<ptrdiff_t>(*critical);

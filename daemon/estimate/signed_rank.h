@@ -29,6 +29,9 @@ inline constexpr size_t kMostExact = 60;
 // `values`: at least one, all finite. 0 < level < 1. Takes memory and time with the values' square.
 SignedRankEstimate EstimateMiddle(const std::vector<double>& values, double level);
 
+// The level that an interval of so many values has where `level` is asked for.
+double SignedRankLevel(size_t values, double level);
+
 // Two-sided, of the hypothesis that the middle is 0. The same requirements.
 double SignedRankP(const std::vector<double>& values);
 

@@ -139,5 +139,14 @@ TEST(SignedRankTest, MovesAndScalesWithTheValues) {
   EXPECT_DOUBLE_EQ(after.interval->high, before.interval->high * 4 + 32);
 }
 
+TEST(SignedRankTest, TheLevelOfSoManyIsTheOneThatTheirIntervalHas) {
+  for (const size_t count : {3, 6, 8, 12, 24, 60, 80}) {
+    std::vector<double> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(std::sqrt(static_cast<double>(i)));
+    EXPECT_EQ(SignedRankLevel(count, 0.95), EstimateMiddle(values, 0.95).level) << count;
+  }
+  EXPECT_NEAR(SignedRankLevel(12, 0.95), 0.958, 0.001);
+}
+
 }  // namespace
 }  // namespace sbump
