@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -94,19 +95,23 @@ std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t group
   return hits;
 }
 
-// The group whose delays are most likely felt: the metric's own function, or the most often called.
-std::optional<size_t> GroupOfStep(const std::vector<Group>& groups, const ExperimentWishes& wishes,
-                                  const Pilot& pilot) {
-  std::optional<size_t> most;
+// Groups whose delays are most likely felt: the metric's own function, or those that are called
+// most.
+std::vector<size_t> GroupsOfStep(const std::vector<Group>& groups, const ExperimentWishes& wishes,
+                                 const Pilot& pilot) {
+  constexpr size_t kMost = 3;
+  std::vector<size_t> often;
   for (size_t i = 0; i < groups.size(); ++i) {
     if (pilot.hits_per_unit[i] == 0) continue;
-    if (groups[i].role == GroupRole::kPositiveControl) {
-      if (wishes.controls) return i;
-      continue;
-    }
-    if (!most || pilot.hits_per_unit[i] > pilot.hits_per_unit[*most]) most = i;
+    if (groups[i].role != GroupRole::kPositiveControl)
+      often.push_back(i);
+    else if (wishes.controls)
+      return {i};
   }
-  return most;
+  std::ranges::stable_sort(often, std::greater(),
+                           [&](size_t group) { return pilot.hits_per_unit[group]; });
+  often.resize(std::min(often.size(), kMost));
+  return often;
 }
 
 // After a switch to an arm.
@@ -284,6 +289,7 @@ absl::Status CheckBucket(const Pilot& pilot) {
 absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& groups,
                                const ExperimentWishes& wishes, const PilotSink& sink) {
   Pilot pilot;
+  const uint64_t begin_ns = specimen.NowNs();
   SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
   SB_ASSIGN_OR_RETURN(const double tick_ns, AwaitWork(specimen, groups.size()));
   const double shortest_ns =
@@ -308,8 +314,12 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   SB_RETURN_IF_ERROR(CheckBucket(pilot));
   SB_ASSIGN_OR_RETURN(pilot.targets, specimen.FindTargets());
   pilot.targets.resize(groups.size());
-  if (const auto group = GroupOfStep(groups, wishes, pilot)) {
-    SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, *group, wishes, pilot));
+  const double steps_ns = StepsNs(window_ns, shortest_ns);
+  for (const size_t group : GroupsOfStep(groups, wishes, pilot)) {
+    SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, group, wishes, pilot));
+    // Another one is felt, perhaps, where there is time for that.
+    const double took_ns = static_cast<double>(specimen.NowNs() - begin_ns);
+    if (pilot.settle_ns >= 0 || took_ns + steps_ns > kShareOfBudget * BudgetNs(wishes)) break;
   }
   return pilot;
 }

@@ -351,12 +351,13 @@ TEST(ExperimentPlanTest, ProcessorsThatAreGivenAwayAreToldOf) {
   }
 }
 
-// By a step that nobody feels it cannot be seen.
+// By a step that nobody feels it cannot be seen. Where the first is not felt another one may be.
 TEST(ExperimentPlanTest, HowSoonItSettlesIsNotKnownOfWhatIsHidden) {
   for (const bool hidden : {false, true}) {
-    FakeSpecimen service(
-        kUnitNs, {FakeGroup{.hits_per_unit = 5, .cost = [=](double ns) { return hidden ? 0 : ns; }},
-                  FakeGroup{}});
+    const auto none = [](double) { return 0.0; };
+    const auto cost = [=](double ns) { return hidden ? 0 : ns; };
+    FakeSpecimen service(kUnitNs,
+                         {FakeGroup{.hits_per_unit = 5, .cost = none}, FakeGroup{.cost = cost}});
     service.noise = 0.05;
     Told told;
     ASSERT_TRUE(RunExperiment(service, {{"often"}, {"seldom"}}, Wishes(), told).ok());
