@@ -319,7 +319,7 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
     SB_ASSIGN_OR_RETURN(pilot.settle_ns, MeasureSettling(specimen, group, wishes, pilot));
     // Another one is felt, perhaps, where there is time for that.
     const double took_ns = static_cast<double>(specimen.NowNs() - begin_ns);
-    if (pilot.settle_ns >= 0 || took_ns + steps_ns > kShareOfBudget * BudgetNs(wishes)) break;
+    if (pilot.settle_ns >= 0 || took_ns + steps_ns > kLargeShare * BudgetNs(wishes)) break;
   }
   return pilot;
 }
