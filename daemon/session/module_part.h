@@ -66,6 +66,7 @@ class ModulePart {
   }
 
  private:
+  static constexpr uint64_t kLongestReadNs = 5'000'000'000;
   static constexpr uint64_t kLookEveryNs = 250'000'000;
   // The first call of a class that nothing is known of says nothing: this long until it is found.
   static constexpr uint64_t kLookForClassesEveryNs = 5'000'000'000;

@@ -22,7 +22,7 @@ constexpr size_t kMostNames = 10'000;
 constexpr size_t kLongestName = 256;
 constexpr char kUnknownName[] = "?";
 constexpr int32_t kStrHash = 24;  // PyASCIIObject.hash
-// More than the programs take beside those that they are told at the begin are not kept.
+// Of what the programs have room for a part: beyond, all are forgotten, and asked about anew.
 constexpr size_t kMostTypes = SB_VALUE_TYPES / 2;
 // Spans wait meanwhile; the ring holds what comes in far longer.
 constexpr uint64_t kLongestLookAtTypesNs = 20'000'000;

@@ -74,8 +74,7 @@ TEST(ExperimentQuestion, No) {
 
 // ---- What cannot be written ----
 
-// Nobody is slowed for what is lost. The file ends before the plan is all there, as a disk that is
-// full.
+// As on a disk that is full: nobody is slowed for what is lost.
 TEST(ExperimentOutput, WhatCannotBeWrittenEndsIt) {
   FakeControl daemon = OneExperiment(UntilStopped("targets"));
   Child child(Sweep(daemon, {"--yes", "-o", "/dev/full"}), {});

@@ -25,6 +25,13 @@ TEST(DelayWordsTest, EachOnceAndHowOften) {
   EXPECT_EQ(DelayWords(plan, 2), "");
 }
 
+std::string LinesOf(const v1::ExperimentResult& result) {
+  std::string all;
+  for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
+    all += line + "\n";
+  return all;
+}
+
 TEST(ResultLinesTest, WhetherTwoGroupsAddUp) {
   v1::ExperimentResult result;
   result.add_results()->set_name("left");
@@ -42,19 +49,10 @@ TEST(ResultLinesTest, ControlsAreToldAsSuch) {
   control.set_role(v1::POSITIVE_CONTROL);
   control.set_p(0.0001);
   control.set_p_adjusted(1);  // of tested ones alone
-  std::string all;
-  for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
-    all += line + "\n";
+  const std::string all = LinesOf(result);
   EXPECT_NE(all.find("\nmine"), std::string::npos) << all;
   EXPECT_NE(all.find("\ncontrol: *:gate"), std::string::npos) << all;
   EXPECT_NE(all.find(" 0.0001 "), std::string::npos) << all;
-}
-
-std::string LinesOf(const v1::ExperimentResult& result) {
-  std::string all;
-  for (const std::string& line : ResultLines(result, Palette(false), kUnlimitedWidth))
-    all += line + "\n";
-  return all;
 }
 
 TEST(ResultLinesTest, WhatIsNotKnownIsNotAFigure) {
