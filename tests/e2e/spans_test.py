@@ -230,6 +230,22 @@ class ShapesTest(SpansCase):
         self.assert_ends_well(target)
 
 
+    def test_a_class_at_the_address_of_one_that_is_gone(self):
+        """That one's objects were no tensors."""
+        target = self.odd_model()
+        spans = self.start_spans(target, "--module", "top.odd")
+        self.assertTrue(target.ask("call_and_replace_class"))
+
+        def told():
+            with open(spans.path, encoding="utf-8") as file:
+                return [json.loads(line)["inputs"] for line in file.read().split("\n")[:-1]]
+        self.eventually(lambda: target.ask("call_with_new_class") and [[2, 3]] in told(), 10, "its tensor")
+        spans.stop()
+        self.assertEqual(told()[0], [])
+        self.assert_nothing_left(target)
+        self.assert_ends_well(target)
+
+
 class DelayTest(SpansCase):
     def test_a_delay_is_told_apart(self):
         target = self.odd_model()

@@ -60,6 +60,30 @@ def call_lies():
     return calls
 
 
+classes = []
+
+
+@command
+def call_and_replace_class():
+    """With an object that is no tensor, whose class then gives its address to one of tensors. Whether it did."""
+    other = type("Other", (), {})
+    models["main"].odd(other())
+    address = id(other)
+    del other
+    gc.collect()
+    for _ in range(1000):
+        classes.append(type("Mine", (torch.Tensor,), {}))  # each keeps its place
+        if id(classes[-1]) == address:
+            return True
+    return False
+
+
+@command
+def call_with_new_class():
+    models["main"].odd(classes[-1](2, 3))
+    return True
+
+
 calls = []  # of a module that waits: threads, and what lets them go on
 
 
