@@ -234,14 +234,15 @@ class ShapesTest(SpansCase):
         """That one's objects were no tensors."""
         target = self.odd_model()
         spans = self.start_spans(target, "--module", "top.odd")
-        self.assertTrue(target.ask("call_and_replace_class"))
 
         def told():
             with open(spans.path, encoding="utf-8") as file:
                 return [json.loads(line)["inputs"] for line in file.read().split("\n")[:-1]]
+        target.ask("call_with_class_of_none")
+        self.eventually(lambda: told() == [[]], 10, "what that class is")
+        self.assertTrue(target.ask("replace_class"))
         self.eventually(lambda: target.ask("call_with_new_class") and [[2, 3]] in told(), 10, "its tensor")
         spans.stop()
-        self.assertEqual(told()[0], [])
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
 

@@ -64,12 +64,16 @@ classes = []
 
 
 @command
-def call_and_replace_class():
-    """With an object that is no tensor, whose class then gives its address to one of tensors. Whether it did."""
-    other = type("Other", (), {})
-    models["main"].odd(other())
-    address = id(other)
-    del other
+def call_with_class_of_none():
+    """With an object that is no tensor."""
+    classes.append(type("Other", (), {}))
+    models["main"].odd(classes[-1]())
+
+
+@command
+def replace_class():
+    """Its address is given to one of tensors. Whether it was."""
+    address = id(classes.pop())
     gc.collect()
     for _ in range(1000):
         classes.append(type("Mine", (torch.Tensor,), {}))  # each keeps its place
