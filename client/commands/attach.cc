@@ -15,9 +15,6 @@ namespace {
 
 struct AttachFlags {
   ProcessFlags processes;
-  uint64_t max_calls_per_second = 0;
-  uint32_t max_duty_percent = 0;
-  std::optional<uint64_t> max_hold_ns;
   SelectionFlags selection;
   std::optional<uint64_t> delay_ns;
   std::optional<uint64_t> every;
@@ -65,9 +62,6 @@ absl::Status Check(const AttachFlags& flags) {
 v1::AttachRequest MakeRequest(const AttachFlags& flags, v1::TargetSelection selection) {
   v1::AttachRequest request;
   TakeProcesses(flags.processes, &request);
-  request.set_max_calls_per_second(flags.max_calls_per_second);
-  request.set_max_duty_percent(flags.max_duty_percent);
-  request.set_max_hold_ns(flags.max_hold_ns.value_or(0));
   *request.mutable_selection() = std::move(selection);
   request.set_delay_ns(flags.delay_ns.value_or(0));
   request.set_every(flags.every.value_or(1));
@@ -112,23 +106,6 @@ void AddTiming(CLI::App* app, AttachFlags* flags) {
       "1,000 targets");
 }
 
-void AddGuardrails(CLI::App* app, AttachFlags* flags) {
-  app->add_option("--max-rate", flags->max_calls_per_second,
-                  "end the session above so many matching calls a second (default: no limit)")
-      ->type_name("N");
-  app->add_option(
-         "--max-duty", flags->max_duty_percent,
-         "end it where more than so many percent of the passing time are injected, a whole "
-         "number with or without a %; 100 is one thread that is delayed without end "
-         "(default: no limit)")
-      ->type_name("PERCENT")
-      ->transform(WithoutPercentSign)
-      ->check(CLI::Range(1u, 100'000u).description(""));
-  AddDuration(app, "--max-hold", &flags->max_hold_ns,
-              "end it when a thread waited longer than this for new code to be looked at (default: "
-              "no limit, but the thread goes on after 50ms, or 100ms once it is being answered)");
-}
-
 }  // namespace
 
 void AddAttach(CLI::App* root, CommandContext* context) {
@@ -143,7 +120,7 @@ void AddAttach(CLI::App* root, CommandContext* context) {
                   "Perfetto), .jsonl, .folded or .pb; the table has their times, too")
       ->type_name("FILE");
   AddTiming(app, flags.get());
-  AddGuardrails(app, flags.get());
+  AddGuardrailFlags(app, &flags->processes);
   app->add_flag(
       "--keep", flags->shown.keep,
       "the session goes on when this command ends, by Ctrl-C for example (until --ttl, or "

@@ -106,9 +106,10 @@ void AddExperimentFlags(CLI::App* app, ExperimentFlags* flags, const std::string
                   "(default: 10)")
       ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
-  app->add_option("--lowest-throughput", flags->lowest_throughput,
-                  "end where the throughput stays below this many percent of the undelayed one "
-                  "(default: 30)")
+  app->add_option(
+         "--lowest-throughput", flags->lowest_throughput,
+         "end where the throughput stays below this many percent of the undelayed one, or a "
+         "latency beyond the inverse (default: 30, so 3.3 times as long)")
       ->transform(WithoutPercentSign)
       ->type_name("PERCENT");
   AddDuration(app, "--max-delay", &flags->max_delay_ns,

@@ -44,6 +44,23 @@ void AddModeFlags(CLI::App* app, ProcessFlags* flags) {
       ->check(CLI::IsMember({"call", "resume"}).description(""));
 }
 
+void AddGuardrailFlags(CLI::App* app, ProcessFlags* flags) {
+  app->add_option("--max-rate", flags->max_calls_per_second,
+                  "end the session above so many matching calls a second (default: no limit)")
+      ->type_name("N");
+  app->add_option(
+         "--max-duty", flags->max_duty_percent,
+         "end it where more than so many percent of the passing time are injected, a whole "
+         "number with or without a %; 100 is one thread that is delayed without end "
+         "(default: no limit)")
+      ->type_name("PERCENT")
+      ->transform(WithoutPercentSign)
+      ->check(CLI::Range(1u, 100'000u).description(""));
+  AddDuration(app, "--max-hold", &flags->max_hold_ns,
+              "end it when a thread waited longer than this for new code to be looked at (default: "
+              "no limit, but the thread goes on after 50ms, or 100ms once it is being answered)");
+}
+
 absl::Status CheckProcessFlags(const ProcessFlags& flags) {
   if (flags.pid == 0 && !flags.HasSelector()) {
     return absl::InvalidArgumentError(
@@ -72,6 +89,9 @@ void TakeProcesses(const ProcessFlags& flags, v1::AttachRequest* request) {
   request->set_on(flags.on == "resume" ? v1::RESUME : v1::CALL);
   request->set_mode(flags.Sleeps() ? v1::SLEEP : v1::SPIN);
   request->set_max_stop_ns(flags.max_stop_ns.value_or(0));
+  request->set_max_calls_per_second(flags.max_calls_per_second);
+  request->set_max_duty_percent(flags.max_duty_percent);
+  request->set_max_hold_ns(flags.max_hold_ns.value_or(0));
 }
 
 }  // namespace sbump

@@ -1,5 +1,5 @@
-// Which processes a command is about, and how their threads are delayed: what attach and
-// experiments have in common.
+// Which processes a command is about, how their threads are delayed, and what is too much for them:
+// what attach and experiments have in common.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ struct ProcessFlags {
   std::string mode = "spin";
   std::string on = "call";
   std::optional<uint64_t> max_stop_ns;
+  uint64_t max_calls_per_second = 0;  // 0: no limit; likewise below
+  uint32_t max_duty_percent = 0;
+  std::optional<uint64_t> max_hold_ns;
 
   bool Sleeps() const { return mode == "sleep"; }
   bool HasSelector() const {
@@ -29,6 +32,7 @@ struct ProcessFlags {
 
 void AddProcessFlags(CLI::App* app, ProcessFlags* flags);
 void AddModeFlags(CLI::App* app, ProcessFlags* flags);
+void AddGuardrailFlags(CLI::App* app, ProcessFlags* flags);
 
 // kInvalidArgument: none is named, or in two ways.
 absl::Status CheckProcessFlags(const ProcessFlags& flags);

@@ -100,6 +100,7 @@ void AddRank(CLI::App* root, CommandContext* context) {
   AddModeFlags(app, &flags->processes);
   AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,
               "longest look at the stopped process (default: 100ms)");
+  AddGuardrailFlags(app, &flags->processes);
   AddExperimentFlags(app, &flags->experiment, "in all (default: 15m)");
   app->callback([context, flags] { context->run = [=] { return RunRank(*context, *flags); }; });
 }

@@ -205,6 +205,7 @@ void AddSweep(CLI::App* root, CommandContext* context) {
   AddModeFlags(app, &flags->processes);
   AddDuration(app, "--max-stop", &flags->processes.max_stop_ns,
               "longest look at the stopped process (default: 100ms)");
+  AddGuardrailFlags(app, &flags->processes);
   AddExperimentFlags(app, &flags->experiment,
                      "without --mde as exact as that allows (default: what --margin or --mde "
                      "takes, at most 10m)");

@@ -1,5 +1,7 @@
 #include "daemon/experiment/throughput_guard.h"
 
+#include <string>
+
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/words.h"
 
@@ -13,6 +15,13 @@ constexpr int kSlowInARow = 2, kSlowOfAnArm = 3;
 constexpr uint64_t kSlowNs = 500'000'000;
 // Nobody sees what delays do to the service then.
 constexpr int kBlindInARow = 10;
+
+// Of throughput and of a latency.
+std::string HowSlow(const Window& window, double unit_ns) {
+  if (!window.flaw.empty()) return StrCat("work seems to stand still (", window.flaw, ")");
+  return StrCat("work took ", Fixed(NsPerUnit(window) / unit_ns, 2),
+                " times as long as without delays");
+}
 
 }  // namespace
 
@@ -31,10 +40,9 @@ absl::Status ThroughputGuard::Check(const Window& window) {
   slow_of_arm = is_slow ? slow_of_arm + 1 : 0;
   if ((slow_in_a_row_ < kSlowInARow || slow_ns_ < kSlowNs) && slow_of_arm < kSlowOfAnArm)
     return absl::OkStatus();
-  return absl::AbortedError(StrCat("guardrail: throughput fell to ", Percent(share),
-                                   " of the undelayed one, below ", Percent(lowest_throughput_),
-                                   ": all delays were taken away",
-                                   window.flaw.empty() ? "" : StrCat(" (", window.flaw, ")")));
+  return absl::AbortedError(StrCat("guardrail: ", HowSlow(window, unit_ns_), "; the most is ",
+                                   Fixed(1 / lowest_throughput_, 2), " times (lowest throughput ",
+                                   Percent(lowest_throughput_), "): all delays were taken away"));
 }
 
 }  // namespace sbump

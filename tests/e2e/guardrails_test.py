@@ -1,10 +1,11 @@
 """Sessions that weigh more than their client allowed end by themselves, and say why."""
-from harness.case import Case, main
+from harness.case import main
+from harness.sweeps import STEP, SweepCase
 
 ENDED_EARLY, BAD_ARGUMENTS = 15, 2
 
 
-class GuardrailsTest(Case):
+class GuardrailsTest(SweepCase):
     def session_that_ends(self, *arguments):
         """On a process whose threads call all the time. Its last update."""
         target = self.start_target(script="steady.py")
@@ -59,6 +60,17 @@ class GuardrailsTest(Case):
         target.ask("finish")
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
+
+    def test_experiments(self):
+        """The largest dose is 10 % of the time, and is given after some blocks' windows at the latest."""
+        target = self.start_service()
+        answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "30s", "--max-duty", "1%")
+        self.assertEqual(answer.code, ENDED_EARLY, answer)
+        self.assertRegex(answer.err, r"guardrail: at least \d+ % of the time was injected, and the most is 1 %")
+        answer = self.daemon.ctl("rank", "--pid", target.pid, "--metric", STEP, "--yes", "--budget", "60s", "--max-rate", 10)
+        self.assertEqual(answer.code, ENDED_EARLY, answer)
+        self.assertRegex(answer.err, r"guardrail: at least \d+ matching calls a second, and the most is 10")
+        self.assert_unharmed(target)
 
     def test_limits_of_the_limits(self):
         target = self.start_target(script="steady.py")

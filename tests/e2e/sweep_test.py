@@ -212,7 +212,7 @@ class SweepTest(SweepCase):
         answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "30s", "--top-share", "100",
                             "--lowest-throughput", "90")
         self.assertEqual(answer.code, 15, answer)
-        self.assertIn("guardrail: throughput fell to", answer.err)
+        self.assertIn("guardrail: work took", answer.err)
         self.assert_unharmed(target)
 
     def test_a_negative_control_that_matters(self):
