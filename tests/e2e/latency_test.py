@@ -39,6 +39,26 @@ class LatencyTest(SweepCase):
         target.ask("finish")
         self.assert_ends_well(target)
 
+    def test_the_slowest_of_a_hundred(self):
+        """One request of 25 takes a way of its own, twice as long: it alone is what p99 is made of."""
+        log = pathlib.Path(self.scratch) / "log"
+        log.touch()
+        target = self.start_target(interpreters.any_supported(), "open_loop.py")
+        target.ask("start", str(log), 4, True)
+        histogram = metrics.Histogram(log, [1e-6 * bound for bound in range(50, 10000, 50)], scale=1e-6)
+        groups = ("--group", "rare=*/open_loop.py:again", "--group", "usual=*/open_loop.py:at_once")
+        with metrics.served(lambda: histogram.text("took_seconds")) as url:
+            results = self.results_of(self.sweep(target, *groups, "--top-share", "2", "--margin", "0.3", "--budget", "45s",
+                                                 metric="prom:%s#p99(took_seconds)" % url, seconds=150))
+        rare = results["rare"]
+        self.assertEqual(rare["verdict"], "MATTERS", results)
+        self.assertAlmostEqual(rare["hits_per_unit"], 0.04, delta=0.005)
+        self.assertTrue(0.5 < rare["criticality"] * rare["hits_per_unit"] < 1.5, results)
+        self.assertNotEqual(results["usual"]["verdict"], "MATTERS", results)
+        self.assert_nothing_left(target)
+        target.ask("finish")
+        self.assert_ends_well(target)
+
     def test_buckets_that_are_wider_than_any_dose(self):
         """The plan says so, before the time is spent; and where all is in one of them, there is none."""
         log = pathlib.Path(self.scratch) / "log"
