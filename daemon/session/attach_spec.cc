@@ -69,7 +69,12 @@ TargetRules TargetRules::AtMost() const {
 }
 
 absl::Status CheckArm(const TargetRules& rules, const RulesChange& change) {
-  if (change.arm == nullptr) return absl::OkStatus();
+  if (change.arm == nullptr) {
+    if (rules.arm == nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "the session is an experiment's, whose targets and delays are its own: end it "
+        "(`sbumpctl detach`), or leave it alone");
+  }
   if (rules.arm == nullptr) return absl::InvalidArgumentError("the session is no experiment's");
   const ArmInForce& arm = *change.arm;
   if (!arm.every.empty() && arm.every.size() != arm.delay_ns.size())

@@ -196,6 +196,11 @@ class SweepTest(SweepCase):
         file = pathlib.Path(self.scratch) / "run.sbump"
         session = self.begin_sweep(target, budget="15s", file=file)
         session.child.send_signal(signal.SIGSTOP)
+        number = json.loads(self.daemon.ctl("list", "--format", "json").out)["sessions"][-1]["session_id"]
+        for change in (("--delay", "1ms"), ("--target", "*/service.py:hidden @delay=5ms")):
+            answer = self.daemon.ctl("update", number, *change)
+            self.assertEqual(answer.code, 13, answer)
+            self.assertIn("the session is an experiment's", answer.err)
         time.sleep(3)
         session.child.send_signal(signal.SIGCONT)
         self.assertEqual(session.child.wait(40), 0, session.child.errors)

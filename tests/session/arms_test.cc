@@ -82,13 +82,16 @@ TEST(ArmsTest, OnlyAPureSwitchNeedsNoLeave) {
 TEST(ArmsTest, AnArmOfAnotherExperimentIsRefused) {
   const TargetRules rules = Rules();
   EXPECT_TRUE(CheckArm(rules, {.arm = ArmOf({0, 4'000}, 4'000)}).ok());
-  EXPECT_TRUE(CheckArm(rules, {.delay_ns = 1}).ok());
   EXPECT_FALSE(CheckArm(rules, {.arm = ArmOf({0}, 4'000)}).ok());
   EXPECT_FALSE(CheckArm(rules, {.arm = ArmOf({0, 0}, 9'000)}).ok());
   EXPECT_EQ(CheckArm(rules, {.arm = ArmOf({0, 4'001}, 4'000)}).message(),
             "an arm's delay is above 4us, the most that the experiment asked for");
+  // Somebody else's: what is counted then is no longer what the experiment takes it for.
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckArm(rules, {.delay_ns = 1'000})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckArm(rules, {.targets = rules.targets})));
   TargetRules none = rules;
   none.arm = nullptr;
+  EXPECT_TRUE(CheckArm(none, {.delay_ns = 1}).ok());
   EXPECT_FALSE(CheckArm(none, {.arm = ArmOf({0, 0}, 4'000)}).ok());
 }
 
