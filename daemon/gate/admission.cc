@@ -161,6 +161,20 @@ Admission::Recorded* Admission::Find(const Recorded& target) {
   return found == targets_.end() ? nullptr : &*found;
 }
 
+bool Admission::IsRecorded(const TargetRules& rules, Recorded& known) {
+  if (known.rules == rules) return true;
+  if (rules.arm == nullptr) return false;
+  const auto is_it = [&](TargetRules other) {
+    other.arm = rules.arm;  // what is recorded of any arm is the most of all
+    return other == rules;
+  };
+  if (is_it(known.rules)) return true;
+  const auto found = std::ranges::find_if(known.others, is_it);
+  if (found == known.others.end()) return false;
+  std::swap(*found, known.rules);
+  return true;
+}
+
 void Admission::Began(const std::shared_ptr<Session>& session) {
   std::string reason;
   {
@@ -213,7 +227,7 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
     std::lock_guard lock(mutex_);
     if (Recorded* known = Find(target); known != nullptr) {
       known->facts = facts;
-      if (known->rules == rules) return absl::OkStatus();
+      if (IsRecorded(rules, *known)) return absl::OkStatus();
       is_known = true;
     }
   }
@@ -225,6 +239,7 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
     NoteRaised();
     if (Recorded* known = Find(target); known != nullptr) {
       known->facts = target.facts;
+      if (known->rules.arm != nullptr) known->others.push_back(known->rules);
       known->rules = target.rules;
     } else {
       targets_.push_back(target);

@@ -50,6 +50,7 @@ class Admission {
     // its users, cgroup and command line change while it runs.
     std::optional<ImageBytes> image;
     TargetRules rules;
+    std::vector<TargetRules> others{};  // of an experiment: that were recorded, too
     std::vector<AuditRule> raised{};  // doses that were more in force than those that were recorded
   };
 
@@ -65,6 +66,9 @@ class Admission {
                        const TargetRules& rules) const;
   // Holding mutex_.
   Recorded* Find(const Recorded& target);
+  // Also of an experiment that goes back to lists which it had before: they are then `known`'s
+  // again.
+  static bool IsRecorded(const TargetRules& rules, Recorded& known);
   std::vector<TargetFacts> FactsOfAll() const;
   void NoteRaised();
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
