@@ -181,7 +181,7 @@ ExitCode ExperimentSession::Connect() {
   absl::StatusOr<std::unique_ptr<ControlClient>> client = sbump::Connect(context_);
   if (!client.ok()) return Fail(client.status(), Subject::kProcess);
   client_ = *std::move(client);
-  stopper_.emplace(&interrupt_, client_.get());
+  stopper_.emplace(&interrupt_, [client = client_.get()] { client->CancelAll(); });
   return ExitCode::kOk;
 }
 

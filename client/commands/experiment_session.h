@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "client/commands/command.h"
 #include "client/commands/experiment_flags.h"
-#include "client/commands/stopper.h"
+#include "client/stopper.h"
 #include "client/experiment/run_file.h"
 #include "client/interrupt.h"
 #include "client/output_file.h"

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/channel.h"
-#include "client/commands/stopper.h"
+#include "client/stopper.h"
 #include "client/session_outcome.h"
 
 namespace sbump {
