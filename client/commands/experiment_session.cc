@@ -1,6 +1,7 @@
 #include "client/commands/experiment_session.h"
 
 #include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -13,6 +14,7 @@
 #include "client/experiment/recompute.h"
 #include "client/experiment/run_file.h"
 #include "client/experiment/run_header.h"
+#include "client/human_units.h"
 #include "client/json_output.h"
 #include "client/printable.h"
 #include "client/update_merger.h"
@@ -23,13 +25,19 @@
 namespace sbump {
 namespace {
 
-// No, too, where Ctrl-C comes first.
+// The daemon waits a little longer (experiments.proto).
+constexpr uint64_t kLongestQuestionNs = 120'000'000'000;
+
+// No, too, where Ctrl-C comes first, or nobody answers. What was typed before the question is no
+// answer to it.
 bool AskOnTerminal(const Stopper& stopper) {
   constexpr int kLookAgainMs = 100;
-  std::cerr << "Go on? [y/N] " << std::flush;
+  tcflush(STDIN_FILENO, TCIFLUSH);
+  const uint64_t until_ns = MonotonicNs() + kLongestQuestionNs;
+  std::cerr << "Go on? [y/N] (within " << HumanNs(kLongestQuestionNs) << ") " << std::flush;
   pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
   while (poll(&input, 1, kLookAgainMs) <= 0) {  // also where a signal comes in between
-    if (!stopper.is_stopped()) continue;
+    if (!stopper.is_stopped() && MonotonicNs() < until_ns) continue;
     std::cerr << "\n";
     return false;
   }

@@ -25,6 +25,8 @@ namespace sbump {
 namespace {
 
 constexpr size_t kMostGroups = 32;
+// Of the look, which a policy's max_ttl judges.
+constexpr uint64_t kLongestAttachNs = 60'000'000'000;
 // As many as a file holds.
 constexpr size_t kMostExperiments = kMostRunStages - 1;
 // Each dose is a window in every block, for every group. Two tell whether an effect is straight,
@@ -142,6 +144,7 @@ class Ranker {
     *request.mutable_selection() = *selection;
     frame_ = Frame(flags_, *selection);
     request.set_duration_ns(flags_.LookNs());
+    request.set_ttl_ns(flags_.LookNs() + kLongestAttachNs);
     Say(StrCat("looking for ", HumanNs(request.duration_ns()), " at what is called"));
     const CallsSeen seen = LookAtCalls(session_.client(), session_.stopper(), request);
     if (session_.stopper().is_stopped()) return Fail(ExitCode::kInvalid, kNothingYet);

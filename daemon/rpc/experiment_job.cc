@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <system_error>
@@ -248,9 +249,13 @@ absl::StatusOr<bool> ExperimentJob::OnPlan(const ExperimentPlan& plan) {
   call_->PostReply(std::move(reply));
   if (!request_->wishes.asks_first) return true;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return approval_.has_value() || !interrupted_.ok(); });
-  if (!approval_) return interrupted_;
-  return *approval_;
+  const bool is_answered =
+      changed_.wait_for(lock, std::chrono::nanoseconds(kLongestQuestionNs),
+                        [this] { return approval_.has_value() || !interrupted_.ok(); });
+  if (approval_) return *approval_;
+  if (is_answered) return interrupted_;
+  return absl::CancelledError(StrCat("nobody has approved the plan for ",
+                                     kLongestQuestionNs / 1'000'000'000, " s: nothing was slowed"));
 }
 
 void ExperimentJob::OnAnswer(const ExperimentAnswer& answer) {

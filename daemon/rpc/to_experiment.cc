@@ -140,9 +140,9 @@ absl::Status AddGroupsOf(GroupRole role, const v1::Experiment& request,
 }
 
 absl::StatusOr<Combined> Combine(const v1::Experiment& request, std::vector<Group>& groups) {
-  if (request.groups().empty() || request.groups_size() > kMostGroups) {
+  if (request.groups().empty() || request.groups_size() > kMostGroupsAsked) {
     return absl::InvalidArgumentError(
-        StrCat("groups: ", request.groups_size(), "; it must be from 1 to ", kMostGroups));
+        StrCat("groups: ", request.groups_size(), "; it must be from 1 to ", kMostGroupsAsked));
   }
   SB_RETURN_IF_ERROR(NameGroups(request, groups));
   Combined combined;
@@ -283,7 +283,10 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
   if (attach.ttl_ns() == 0) {
     const uint64_t longest_ns =
         request.budget_ns() == 0 ? kDefaultExperimentNs : request.budget_ns();
-    attach.set_ttl_ns(2 * longest_ns + 60'000'000'000);
+    // What a policy's max_ttl judges. Stops and late windows take more than was planned; and the
+    // plan is looked at for a while.
+    attach.set_ttl_ns(longest_ns + longest_ns / 4 + 60'000'000'000 +
+                      (request.asks_first() ? kLongestQuestionNs : 0));
   }
   return attach;
 }

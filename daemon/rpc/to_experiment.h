@@ -19,7 +19,7 @@ struct ExperimentRequest {
   std::string metric;  // for people
 };
 
-inline constexpr int kMostGroups = 64;
+inline constexpr int kMostGroupsAsked = 64;
 
 // kInvalidArgument, naming the field and its range, when the request is wrong.
 absl::StatusOr<ExperimentRequest> ToExperiment(const v1::Experiment& request);

@@ -66,6 +66,12 @@ class LimitsTest(Guarded):
         answer = self.ctl_as(ALICE, "sweep", "--pid", target.pid, *STEP, *arguments, "--max-delay", "1ms", "--format", "json")
         self.assertEqual(answer.code, 0, answer)
         self.assertEqual(json.loads(answer.out.splitlines()[-1])["results"][0]["name"], "targets")
+        # Its targets, and those of its windows without probes: not each time that one begins.
+        self.assertEqual(len(self.records("attach")), 1)
+        self.assertEqual(len(self.records("update")), 1)
+        arguments = [*arguments[:3], "--budget", "28s", "--look", "1s", "--max-delay", "1ms", "--no-confirmation"]
+        answer = self.ctl_as(ALICE, "rank", "--pid", target.pid, *STEP, *arguments, seconds=60)
+        self.assertIn(answer.code, (0, 16), answer)  # not refused for the look's time to live, or the experiment's
         self.assert_nothing_left(target)
         target.ask("finish")
         self.assert_ends_well(target)

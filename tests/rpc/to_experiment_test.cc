@@ -120,12 +120,13 @@ TEST(ToExperimentTest, ExcludesAreOfWhatIsTested) {
   EXPECT_TRUE(experiment.bare.rules.targets->patterns().front().is_exempt);
 }
 
-// A policy's max_ttl refuses what is longer.
-TEST(ToExperimentTest, AskingMakesItNoLonger) {
+// A policy's max_ttl refuses what is longer: 7 min of experiments fit into 10 min.
+TEST(ToExperimentTest, LivesALittleLongerThanItTakes) {
   v1::Experiment request = Request();
-  request.set_budget_ns(120'000'000'000);
+  request.set_budget_ns(420'000'000'000);
+  EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 585'000'000'000);
   request.set_asks_first(true);
-  EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 300'000'000'000);
+  EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 715'000'000'000);
 }
 
 TEST(ToExperimentTest, GroupsOfModulesAreOfOneTree) {

@@ -27,10 +27,10 @@ class Guarded(Case):
         os.chmod(self.daemon.socket, 0o666)  # the policy alone decides here
         return self.daemon
 
-    def ctl_as(self, uid, *arguments, groups=()):
+    def ctl_as(self, uid, *arguments, groups=(), seconds=30):
         """sbumpctl as that user, from where that user may run it."""
         ended = subprocess.run([*as_user(uid, *groups), self.client, "--endpoint", self.daemon.endpoint,
-                                *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+                                *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds,
                                env=clean_environment())
         return Answer(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
