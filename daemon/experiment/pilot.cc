@@ -59,30 +59,6 @@ double NsPerTick(const Window& window) {
   return static_cast<double>(window.end_ns - window.begin_ns) / window.ticks;
 }
 
-// The first steps: how long one takes, about.
-absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups) {
-  SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
-  const uint64_t begin_ns = specimen.NowNs();
-  Window seen;
-  while (specimen.NowNs() < begin_ns + kPatienceNs) {
-    SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
-    SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
-    SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
-    if (TicksOf(seen) >= kTicksToSee) return NsPerTick(seen);
-  }
-  const int seconds = kPatienceNs / kSecondNs;
-  if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
-  if (seen.units == 0) {
-    return absl::FailedPreconditionError(
-        StrCat("the metric does not move: no unit of work was begun for ", seconds,
-               " s; is the process working, and is the metric's function the right one? (",
-               seen.flaw, ")"));
-  }
-  return absl::FailedPreconditionError(
-      StrCat("it moved only ", static_cast<uint64_t>(TicksOf(seen)), " times in ", seconds,
-             " s: an experiment would take hours; use a metric that moves more often"));
-}
-
 std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t groups) {
   double units = 0;
   std::vector<double> hits(groups);
@@ -254,6 +230,37 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double tick_ns,
       is_read_seldom ? "answers sooner" : "moves more often"));
 }
 
+double ShortestNs(const Specimen& specimen) {
+  return std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
+}
+
+// The first steps: how long one takes, about.
+absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups,
+                                 const ExperimentWishes& wishes) {
+  SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
+  const uint64_t begin_ns = specimen.NowNs();
+  Window seen;
+  // A metric that is read once in some seconds moves no sooner.
+  while (specimen.NowNs() < begin_ns + std::max(kPatienceNs, specimen.ShortestWindowNs() / 2)) {
+    SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
+    SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
+    SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
+    if (TicksOf(seen) >= kTicksToSee) return NsPerTick(seen);
+    SB_RETURN_IF_ERROR(WindowNs(wishes, 0, ShortestNs(specimen)).status());
+  }
+  const int seconds = kPatienceNs / kSecondNs;
+  if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
+  if (seen.units == 0) {
+    return absl::FailedPreconditionError(
+        StrCat("the metric does not move: no unit of work was begun for ", seconds,
+               " s; is the process working, and is the metric's function the right one? (",
+               seen.flaw, ")"));
+  }
+  return absl::FailedPreconditionError(
+      StrCat("it moved only ", static_cast<uint64_t>(TicksOf(seen)), " times in ", seconds,
+             " s: an experiment would take hours; use a metric that moves more often"));
+}
+
 // What the windows without delays say.
 absl::Status TakeFigures(std::vector<Window> windows, size_t groups, Pilot& pilot) {
   std::vector<double> y_ns;
@@ -291,9 +298,8 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   Pilot pilot;
   const uint64_t begin_ns = specimen.NowNs();
   SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
-  SB_ASSIGN_OR_RETURN(const double tick_ns, AwaitWork(specimen, groups.size()));
-  const double shortest_ns =
-      std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
+  SB_ASSIGN_OR_RETURN(const double tick_ns, AwaitWork(specimen, groups.size(), wishes));
+  const double shortest_ns = ShortestNs(specimen);
   SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, tick_ns, shortest_ns));
   pilot.window_ns = static_cast<uint64_t>(window_ns);
   const size_t count = WindowsOf(wishes, window_ns, shortest_ns);

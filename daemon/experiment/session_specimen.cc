@@ -42,8 +42,10 @@ absl::Status Change(Session& session, const RulesChange& change) {
 // Windows of a metric that is sampled have so many at least.
 constexpr uint64_t kSamplesOfWindow = 10;
 constexpr uint64_t kUsualIntervalNs = 100'000'000;
-// Longer than reads may fail, so that this is said of a client that is silent.
-constexpr uint64_t kLongestSilenceNs = MetricFeed::kLongestFailingNs + 2'000'000'000;
+// Longer than reads may fail, and than there is between two that take long, so that this is said of
+// a client that is silent.
+constexpr uint64_t kLongestSilenceNs = 30'000'000'000;
+static_assert(kLongestSilenceNs > MetricFeed::kLongestFailingNs);
 
 void SetWork(const WindowWork& work, Window& window) {
   window.units = work.units;

@@ -185,6 +185,7 @@ void ExperimentJob::OnActive() {
     specimen_ = specimen;
   }
   try {
+  if (!request_->all.metric) AskForClock();  // so that the first sample counts
     thread_ = std::thread([self = shared_from_this(), specimen] {
       pthread_setname_np(pthread_self(), "experiment");
       const absl::Status status = self->RunOn(*specimen);

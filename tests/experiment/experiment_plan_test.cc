@@ -201,6 +201,32 @@ TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudget) {
 }
 
 // Its windows are long: the pilot leaves what the fewest blocks take.
+// The windows that are too short for it, while it is looked for, are not what is wrong.
+TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudgetIsToldAtOnce) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 200'000'000'000;
+  service.on_work = [](const Arm&, Window& window) { window.flaw = "too few samples"; };
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 3.3 min"), 0)
+      << status;
+  EXPECT_LT(service.NowNs(), 3'000'000'000);
+}
+
+// One read in two seconds: none has been seen to move when others would have been given up.
+TEST(ExperimentPlanTest, AMetricThatIsReadSeldomIsWaitedFor) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 40'000'000'000;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (service.NowNs() < 18'000'000'000) window = {.flaw = "too few samples"};
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 100'000'000'000'000;
+  service.ends_at_ns = 60'000'000'000;
+  EXPECT_EQ(RunExperiment(service, kGroups, wishes, told).message(), "the session has ended");
+}
+
 TEST(ExperimentPlanTest, AMetricThatIsReadSeldomLeavesTimeForTheExperiment) {
   FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
   service.noise = 0.5;
