@@ -12,11 +12,14 @@ const ProcessMark* Find(const Mark& mark, size_t number) {
 
 uint64_t Less(uint64_t after, uint64_t before) { return after - std::min(after, before); }
 
-// From the last unit before the window to the last in it; without those the time in between.
+// From the last unit before the window to the last in it; without those the time in between. Where
+// there was none for as long as a window before it, that time is another window's already.
 uint64_t TimeOf(const ProcessMark& before, const ProcessMark& after) {
-  if (before.last_unit_ns != 0 && after.last_unit_ns > before.last_unit_ns)
-    return after.last_unit_ns - before.last_unit_ns;
-  return std::max<uint64_t>(Less(after.at_ns, before.at_ns), 1);
+  const uint64_t whole_ns = std::max<uint64_t>(Less(after.at_ns, before.at_ns), 1);
+  if (before.last_unit_ns == 0 || after.last_unit_ns <= before.last_unit_ns) return whole_ns;
+  if (Less(before.at_ns, before.last_unit_ns) > whole_ns)
+    return std::max<uint64_t>(Less(after.last_unit_ns, before.at_ns), 1);
+  return after.last_unit_ns - before.last_unit_ns;
 }
 
 void AddGroups(const ProcessMark& before, const ProcessMark& after, Window& window) {

@@ -80,6 +80,14 @@ TEST(WindowsTest, WhoWorksOnAUnitAllTheTimeCounts) {
   EXPECT_NEAR(NsPerUnit(WindowBetween(begin, end, 1)), 200, 1e-9);
 }
 
+// It was idle, or on one long unit, in the two windows before, whose time it has had.
+TEST(WindowsTest, NoTimeCountsTwice) {
+  const Window window = WindowBetween({MarkOf(0, 1'000, 5, 1'000), MarkOf(1, 3'000, 5, 900)},
+                                      {MarkOf(0, 2'000, 15, 2'000), MarkOf(1, 4'000, 6, 3'500)}, 1);
+  EXPECT_EQ(window.units, 11);
+  EXPECT_DOUBLE_EQ(window.work_ns, 1'500);
+}
+
 // A counter that went backwards (another program of the same number) adds nothing.
 TEST(WindowsTest, NothingIsNegative) {
   const Window window = WindowBetween({MarkOf(0, 1'000, 10, 990, {5, 5, 500})},
