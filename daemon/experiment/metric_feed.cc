@@ -26,10 +26,15 @@ uint64_t ClockOffset::ToOurs(uint64_t theirs_ns) const {
 }
 
 void MetricFeed::Add(const std::vector<MetricSample>& samples) {
+  for (const MetricSample& sample : samples) {
+    if (sample.buckets.size() > kMostBucketsOfOne)
+      return Fail(StrCat("a histogram of ", sample.buckets.size(), " buckets, of at most ",
+                         kMostBucketsOfOne),
+                  sample.at_ns);
+  }
   std::lock_guard lock(mutex_);
   for (const MetricSample& sample : samples) {
     if (!samples_.empty() && sample.at_ns <= samples_.back().at_ns) continue;
-    if (sample.buckets.size() > kMostBucketsOfOne) continue;
     samples_.push_back(sample);
     buckets_ += sample.buckets.size();
     failures_ = 0;

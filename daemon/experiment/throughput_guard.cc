@@ -28,9 +28,9 @@ std::string HowSlow(const Window& window, double unit_ns) {
 absl::Status ThroughputGuard::Check(const Window& window) {
   blind_in_a_row_ = window.flaw.empty() || window.stood_still ? 0 : blind_in_a_row_ + 1;
   if (blind_in_a_row_ >= kBlindInARow)
-    return absl::AbortedError(StrCat("guardrail: ", kBlindInARow,
-                                     " windows in a row could not be measured (", window.flaw,
-                                     "): all delays were taken away"));
+    return absl::FailedPreconditionError(StrCat("guardrail: ", kBlindInARow,
+                                                " windows in a row could not be measured (",
+                                                window.flaw, "): all delays were taken away"));
   if (blind_in_a_row_ > 0) return absl::OkStatus();
   const double share = window.flaw.empty() ? unit_ns_ / NsPerUnit(window) : 0;
   const bool is_slow = share < lowest_throughput_;
@@ -40,9 +40,9 @@ absl::Status ThroughputGuard::Check(const Window& window) {
   slow_of_arm = is_slow ? slow_of_arm + 1 : 0;
   if ((slow_in_a_row_ < kSlowInARow || slow_ns_ < kSlowNs) && slow_of_arm < kSlowOfAnArm)
     return absl::OkStatus();
-  return absl::AbortedError(StrCat("guardrail: ", HowSlow(window, unit_ns_), "; the most is ",
-                                   Fixed(1 / lowest_throughput_, 2), " times (lowest throughput ",
-                                   Percent(lowest_throughput_), "): all delays were taken away"));
+  return absl::FailedPreconditionError(StrCat(
+      "guardrail: ", HowSlow(window, unit_ns_), "; the most is ", Fixed(1 / lowest_throughput_, 2),
+      " times (lowest throughput ", Percent(lowest_throughput_), "): all delays were taken away"));
 }
 
 }  // namespace sbump

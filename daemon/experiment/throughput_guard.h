@@ -15,9 +15,9 @@ class ThroughputGuard {
   ThroughputGuard(double lowest_throughput, double unit_ns)
       : lowest_throughput_(lowest_throughput), unit_ns_(unit_ns) {}
 
-  // Windows in their order. kAborted where delays have to be taken away: several in a row, or
-  // several in a row of one arm, were slow; or nobody sees how slow they are. One window alone may
-  // be a stall of the machine.
+  // Windows in their order. kFailedPrecondition where delays have to be taken away: several in a
+  // row, or several in a row of one arm, were slow; or nobody sees how slow they are. One window
+  // alone may be a stall of the machine.
   absl::Status Check(const Window& window);
 
  private:

@@ -60,6 +60,7 @@ void ExperimentJob::Take(v1::RunRequest request) {
 
 absl::Status ExperimentJob::Begin(const v1::Experiment& message) {
   if (request_) return absl::OkStatus();  // the first one counts
+  SB_RETURN_IF_ERROR(Interrupted());      // stopped before it began: nothing would end it
   SB_ASSIGN_OR_RETURN(request_, ToExperiment(message));
   AttachSpec spec = request_->spec;
   if (!caller_.IsLocal() || caller_.uid != 0) spec.client_name = ToString(caller_);
@@ -105,6 +106,9 @@ void ExperimentJob::TakeClock(const v1::ClockAnswer& answer) {
 // What comes before its clock is known, or before there is an experiment, nobody needs.
 namespace {
 
+// They are read on the thread that has all clients' requests.
+constexpr int kMostSamplesOfMessage = 1'000;
+
 bool IsUsable(const MetricSample& sample) {
   return std::isfinite(sample.value) &&
          std::ranges::all_of(sample.buckets, [](const MetricBucket& bucket) {
@@ -116,6 +120,9 @@ bool IsUsable(const MetricSample& sample) {
 
 void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
   if (!request_ || request_->all.metric) return;
+  if (message.samples_size() > kMostSamplesOfMessage)
+    return call_->PostEnd(absl::InvalidArgumentError(StrCat(
+        "samples: ", message.samples_size(), " in a message, of at most ", kMostSamplesOfMessage)));
   AskForClock();
   std::shared_ptr<SessionSpecimen> specimen;
   {
@@ -178,6 +185,7 @@ void ExperimentJob::Tell(const SessionSnapshot& snapshot) {
 }
 
 void ExperimentJob::OnActive() {
+  if (!request_->all.metric) AskForClock();  // so that the first sample counts
   const auto specimen = std::make_shared<SessionSpecimen>(session_, request_->all, request_->bare);
   {
     std::lock_guard lock(mutex_);
@@ -185,7 +193,6 @@ void ExperimentJob::OnActive() {
     specimen_ = specimen;
   }
   try {
-  if (!request_->all.metric) AskForClock();  // so that the first sample counts
     thread_ = std::thread([self = shared_from_this(), specimen] {
       pthread_setname_np(pthread_self(), "experiment");
       const absl::Status status = self->RunOn(*specimen);
