@@ -12,12 +12,13 @@
 namespace sbump {
 namespace {
 
-// Over windows with probes: those without do not see calls.
-double HitsPerUnit(const Recording& recording, size_t group) {
+// In windows without probes calls are not seen.
+double HitsPerUnit(const Recording& recording, size_t group, bool also_delayed) {
   double hits = 0, units = 0;
   for (const Window& window : recording.windows) {
-    if (!IsUsable(recording, window) || recording.arms[window.arm].kind == ArmKind::kUnprobed)
-      continue;
+    const ArmKind kind = recording.arms[window.arm].kind;
+    const bool counts = kind == ArmKind::kSham || (kind == ArmKind::kDose && also_delayed);
+    if (!counts || !IsUsable(recording, window)) continue;
     hits += static_cast<double>(window.groups[group].hits);
     units += window.units_in_all;
   }
@@ -25,6 +26,13 @@ double HitsPerUnit(const Recording& recording, size_t group) {
 }
 
 double TopInjected(const std::vector<BlockSamples>& blocks) {
+// Of the undelayed service, as that is what something is gained of: where another group is delayed,
+// this one may be called more often for a unit. Where it was not called then, of all.
+double HitsPerUnit(const Recording& recording, size_t group) {
+  const double undelayed = HitsPerUnit(recording, group, false);
+  return undelayed > 0 ? undelayed : HitsPerUnit(recording, group, true);
+}
+
   double top_asked = 0, sum = 0, count = 0;
   for (const BlockSamples& block : blocks) {
     for (const Sample& sample : block.samples) {

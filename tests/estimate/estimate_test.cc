@@ -69,6 +69,47 @@ TEST(EstimateTest, OneThatMattersAndOneThatDoesNot) {
   ExpectFinite(run);
 }
 
+// As of two threads under one GIL: what delays one of them makes the other one come more often.
+TEST(EstimateTest, CallsForAUnitAreThoseOfTheUndelayedService) {
+  Recording recording = Record(Doses(2, 16), Linear({1, 1}), {.sd = 0.003}, 1);
+  for (Window& window : recording.windows) {
+    if (recording.arms[window.arm].delay_ns[0] > 0) window.groups[1].hits *= 2;
+  }
+  EXPECT_NEAR(Estimate(recording, kQuick).groups[1].hits_per_unit, kHitsPerUnit, 0.01);
+  for (Window& window : recording.windows) {
+    if (recording.arms[window.arm].kind == ArmKind::kSham) window.groups[1].hits = 0;
+  }
+  const RunEstimate seldom = Estimate(recording, kQuick);
+  EXPECT_GT(seldom.groups[1].hits_per_unit, kHitsPerUnit);
+  EXPECT_EQ(seldom.groups[1].verdict, Verdict::kMatters) << seldom.groups[1].why;
+}
+
+// Windows that are too slow to be measured are those of large delays: what is left is too fast.
+TEST(EstimateTest, WhereADelayLosesWindowsNothingIsBounded) {
+  Recording recording = Record(Doses(3, 16), Linear({0, 0, 1}), {.sd = 0.002}, 1);
+  const RunEstimate whole = Estimate(recording, kQuick);
+  for (Window& window : recording.windows) {
+    const Arm& arm = recording.arms[window.arm];
+    if (arm.delay_ns[0] == kTopDelayNs && window.block % 2 == 0) window.flaw = "too slow";
+  }
+  const RunEstimate run = Estimate(recording, kQuick);
+  EXPECT_EQ(whole.groups[0].verdict, Verdict::kDoesNotMatter);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
+  EXPECT_TRUE(
+      Says(run.groups[0].why, "8 of the 48 windows with a delay could not be measured, and 0"))
+      << run.groups[0].why;
+  EXPECT_FALSE(run.groups[0].gain_at_most_per_ns);
+  EXPECT_EQ(run.groups[1].verdict, Verdict::kDoesNotMatter);
+  EXPECT_TRUE(run.groups[1].gain_at_most_per_ns);
+}
+
+// As a source that fails now and then loses them.
+TEST(EstimateTest, WindowsThatAreLostByChanceAreNoSign) {
+  Recording recording = Record(Doses(1, 16), Linear({0}), {.sd = 0.003}, 1);
+  for (size_t i = 0; i < recording.windows.size(); i += 7) recording.windows[i].flaw = "no sample";
+  EXPECT_EQ(Estimate(recording, kQuick).groups[0].lost_windows, "");
+}
+
 // A middle would be exceeded every other time.
 TEST(EstimateTest, AGainIsBoundedByWhatTheIntervalAllows) {
   const auto group = [](uint32_t blocks, const Truth& truth, double sd) {
