@@ -1,6 +1,7 @@
 #include "daemon/estimate/distributions.h"
 
 #include <algorithm>
+#include <boost/math/distributions/hypergeometric.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -39,6 +40,13 @@ double StudentQuantile(double probability, double degrees) {
 double StudentP(double t, double degrees) {
   if (!std::isfinite(t)) return std::isinf(t) ? 0 : 1;
   return std::min(1.0, 2 * math::cdf(Student(degrees), -std::abs(t)));
+}
+
+double HypergeometricP(size_t hits, size_t marked, size_t drawn, size_t all) {
+  if (hits == 0 || marked > all || drawn > all || hits > std::min(marked, drawn)) return 1;
+  const math::hypergeometric_distribution<double, NoThrow> distribution(marked, drawn, all);
+  if (hits - 1 < marked + drawn - std::min(marked + drawn, all)) return 1;
+  return math::cdf(math::complement(distribution, hits - 1));
 }
 
 }  // namespace sbump

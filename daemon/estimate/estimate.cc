@@ -166,6 +166,7 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
                           .unfelt_control = run.unfelt_control,
                           .felt = run.felt};
     input.p = group.p;
+                          .lost_windows = group.lost_windows,
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
     group.verdict = judgement.verdict;

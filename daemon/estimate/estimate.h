@@ -58,10 +58,11 @@ struct GroupEstimate {
   double top_injected_ns_per_unit = 0;  // in the arm of the greatest delay
   // Making each call D ns faster makes a unit at most so many times D ns faster: the interval's
   // upper end times hits, and never less than 0. An upper bound only (README.md, 2026-11-26).
-  // Nothing without an interval, and where each further ns costs less: to take some away may gain
-  // more then.
+  // Nothing without an interval, and where each further ns costs less, or windows were lost by the
+  // delay: to take some away may gain more then.
   std::optional<double> gain_at_most_per_ns;
   std::optional<Hinge> slack;
+  std::string lost_windows;  // by its delay (lost_windows.h); empty: none were
   size_t blocks_used = 0;
   size_t blocks_left_out = 0;
   std::optional<CheckResult> curvature;

@@ -5,6 +5,7 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/block_slopes.h"
 #include "daemon/estimate/exactness.h"
+#include "daemon/estimate/lost_windows.h"
 #include "daemon/estimate/permutation.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/words.h"
@@ -25,7 +26,6 @@ double HitsPerUnit(const Recording& recording, size_t group, bool also_delayed) 
   return units > 0 ? hits / units : 0;
 }
 
-double TopInjected(const std::vector<BlockSamples>& blocks) {
 // Of the undelayed service, as that is what something is gained of: where another group is delayed,
 // this one may be called more often for a unit. Where it was not called then, of all.
 double HitsPerUnit(const Recording& recording, size_t group) {
@@ -33,6 +33,7 @@ double HitsPerUnit(const Recording& recording, size_t group) {
   return undelayed > 0 ? undelayed : HitsPerUnit(recording, group, true);
 }
 
+double TopInjected(const std::vector<BlockSamples>& blocks) {
   double top_asked = 0, sum = 0, count = 0;
   for (const BlockSamples& block : blocks) {
     for (const Sample& sample : block.samples) {
@@ -70,7 +71,8 @@ bool IsConcave(const std::optional<CheckResult>& curvature) {
 
 // Of what the interval allows: a middle would be exceeded every other time.
 std::optional<double> GainAtMost(const GroupEstimate& group) {
-  if (!group.interval || IsConcave(group.curvature)) return std::nullopt;
+  if (!group.interval || IsConcave(group.curvature) || !group.lost_windows.empty())
+    return std::nullopt;
   return std::max(0.0, group.interval->high) * group.hits_per_unit;
 }
 
@@ -89,6 +91,7 @@ void AddChecks(const std::vector<BlockSamples>& blocks, const BlockSlopes& slope
 }
 
 void AddWarnings(GroupEstimate& result) {
+  if (!result.lost_windows.empty()) result.warnings.push_back(result.lost_windows);
   if (result.slack && result.slack->claimed)
     result.warnings.push_back(StrCat(
         "about ", DurationWords(result.slack->slack_ns), result.slack->at_least ? " or more" : "",
@@ -118,6 +121,7 @@ GroupEstimate EstimateGroup(const Recording& recording, size_t group,
   result.p = PermutationP(blocks, {.draws = options.draws, .seed = options.seed});
   result.slack = FitHinge(blocks, options.level);
   AddChecks(blocks, slopes, options, result);
+  result.lost_windows = WarningOf(LostWindowsOf(recording, group));
   result.gain_at_most_per_ns = GainAtMost(result);
   AddWarnings(result);
   return result;

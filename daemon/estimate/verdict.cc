@@ -162,6 +162,9 @@ Judgement Judge(const VerdictInput& input) {
   if (!equivalence.IsWithin(-margin, margin)) return NotFelt(input, margin);
   return {.verdict = Verdict::kDoesNotMatter,
           .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
+  if (!input.lost_windows.empty())
+    return {.verdict = Verdict::kUndecided,
+            .why = StrCat(Measured(input), ": within the margin, but ", input.lost_windows)};
                         Words(equivalence), ": within a margin of ", Fixed(margin, 2),
                         " on both sides (two one-sided tests at 5 %)")};
 }

@@ -86,6 +86,30 @@ TEST(VerdictTest, AtTheMarginNoBlocksDecide) {
   EXPECT_TRUE(Says(judgement, "so near the margin"));
 }
 
+TEST(VerdictTest, InTheMiddleOfTheMarginTooMuchNoiseIsWhatItIs) {
+  const Judgement judgement = Judge(Input(0, {-0.5, 0.5}, {-0.42, 0.42}));
+  EXPECT_EQ(judgement.blocks_needed, std::nullopt);
+  EXPECT_TRUE(Says(judgement, "more than 2000 blocks")) << judgement.why;
+}
+
+// Of twenty workers each loses its own delays only.
+TEST(VerdictTest, ASmallMarginIsToldApart) {
+  VerdictInput input = Input(0.0004, {-0.001, 0.0018}, {-0.0008, 0.0016});
+  input.felt = 0.045;
+  EXPECT_TRUE(Says(Judge(input), "90 % interval [-0.001, 0.002]: within a margin of 0.002"))
+      << Judge(input).why;
+}
+
+TEST(VerdictTest, WhereWindowsAreLostByTheDelayNothingIsShownNotToMatter) {
+  VerdictInput input = Input(0.01, {-0.04, 0.06}, {-0.03, 0.05});
+  input.lost_windows = "4 of them are lost";
+  EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
+  EXPECT_TRUE(Says(Judge(input), "4 of them are lost")) << Judge(input).why;
+  input = Input(1, {0.9, 1.1}, {0.92, 1.08});
+  input.lost_windows = "4 of them are lost";
+  EXPECT_EQ(Judge(input).verdict, Verdict::kMatters) << "that is less than the truth";
+}
+
 TEST(VerdictTest, ChanceAmongManyIsUndecided) {
   VerdictInput input = Input(0.3, {0.1, 0.5}, {0.12, 0.48});
   input.p = 0.05;

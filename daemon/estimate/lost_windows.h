@@ -1,0 +1,29 @@
+// Whether a delay makes windows fail to be measured. Those are the slow ones then, and what is left
+// tells less than the delay costs.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "daemon/estimate/recording.h"
+
+namespace sbump {
+
+struct LostWindows {
+  size_t delayed = 0, delayed_lost = 0;      // in which this group alone was delayed
+  size_t undelayed = 0, undelayed_lost = 0;  // without any delay
+  // That so many of the delayed ones, or more, are among those that are lost, were it chance
+  // (hypergeometric: Fisher's exact test, one-sided).
+  double p = 1;
+
+  // A small number of windows shows little: what may be selected is not taken for all there is.
+  bool by_delay() const { return delayed_lost >= 2 && p <= 0.2; }
+};
+
+// The recording is a checked one.
+LostWindows LostWindowsOf(const Recording& recording, size_t group);
+
+// Empty where they are not lost by the delay.
+std::string WarningOf(const LostWindows& lost);
+
+}  // namespace sbump
