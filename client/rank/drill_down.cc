@@ -65,20 +65,20 @@ void DrillDown::Take(const v1::ExperimentResult& result) {
   for (const Candidate& candidate : tested) {
     for (const v1::GroupResult& said : result.results()) {
       if (said.role() == v1::TESTED && said.name() == candidate.group.name)
-        Judge(candidate.group, said);
+        Judge(candidate.group, said, result.whole() > 0 ? result.whole() : 1);
     }
   }
   std::ranges::stable_sort(waiting_, std::greater(), &Family::criticality);
 }
 
-void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result) {
+void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result, double whole) {
   if (group.parts.empty()) return;
   if (result.verdict() != v1::INVALID && result.p_familywise() <= kLargestP) {
     waiting_.push_back({group.name, group.parts, result.criticality()});
     return;
   }
   if (result.verdict() == v1::INVALID || !result.has_ci_high()) return;
-  if (result.ci_high() >= 1)
+  if (result.ci_high() >= whole)
     unspoken_.push_back(
         StrCat(group.name, ": its interval is so wide that anything in it may matter"));
 }

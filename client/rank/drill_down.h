@@ -47,7 +47,8 @@ class DrillDown {
 
   size_t FamiliesFrom(size_t first) const;  // that are tested together
   size_t FamiliesOfNext() const { return FamiliesFrom(0); }
-  void Judge(const GroupNode& group, const v1::GroupResult& result);
+  // `whole`: what all of a unit comes to.
+  void Judge(const GroupNode& group, const v1::GroupResult& result, double whole);
 
   size_t most_groups_;
   std::deque<Family> waiting_;  // the most critical parent first

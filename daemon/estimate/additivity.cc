@@ -67,9 +67,10 @@ Differences DifferencesOf(const Recording& recording, const Factorial& arms) {
   return result;
 }
 
-Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate& interaction) {
+Additivity Classify(const std::vector<double>& shares, double margin,
+                    const SignedRankEstimate& interaction) {
   const SignedRankEstimate equivalence = EstimateMiddle(shares, 0.90);
-  if (equivalence.interval && equivalence.interval->IsWithin(-kAdditivityMargin, kAdditivityMargin))
+  if (equivalence.interval && equivalence.interval->IsWithin(-margin, margin))
     return Additivity::kAdditive;
   if (!interaction.interval) return Additivity::kUndecided;
   if (interaction.interval->high < 0) return Additivity::kSubAdditive;
@@ -79,9 +80,9 @@ Additivity Classify(const std::vector<double>& shares, const SignedRankEstimate&
 
 // Whether one alone costs more than what passes for additive: less than that its interaction with
 // anything cannot be told from none.
-bool IsFelt(const std::vector<double>& costs_ns, double injected_ns) {
+bool IsFelt(const std::vector<double>& costs_ns, double margin, double injected_ns) {
   const SignedRankEstimate cost = EstimateMiddle(costs_ns, 0.95);
-  return cost.interval && cost.interval->low > kAdditivityMargin * injected_ns;
+  return cost.interval && cost.interval->low > margin * injected_ns;
 }
 
 // What is hidden behind something else adds nothing to whatever else is slowed.
@@ -115,11 +116,11 @@ std::string Words(Additivity additivity, const std::string& names) {
   return StrCat("whether ", names, " add up is not decided: more blocks or a greater dose would");
 }
 
-void Judge(const Differences& found, PairEffect& effect) {
+void Judge(const Differences& found, double margin, PairEffect& effect) {
   const double blocks = static_cast<double>(found.interactions.size());
-  const bool first = IsFelt(found.first, found.first_x_ns / blocks),
-             second = IsFelt(found.second, found.second_x_ns / blocks);
-  effect.additivity = Classify(found.interactions, effect.interaction);
+  const bool first = IsFelt(found.first, margin, found.first_x_ns / blocks),
+             second = IsFelt(found.second, margin, found.second_x_ns / blocks);
+  effect.additivity = Classify(found.interactions, margin, effect.interaction);
   if (effect.additivity != Additivity::kAdditive || (first && second)) {
     effect.words = Words(effect.additivity, StrCat(effect.first, " and ", effect.second));
   } else {
@@ -136,7 +137,7 @@ std::string WithFigures(const PairEffect& effect) {
 
 }  // namespace
 
-std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) {
+std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level, double whole) {
   std::vector<PairEffect> effects;
   for (size_t both = 0; both < recording.arms.size(); ++both) {
     const std::optional<Factorial> arms = FactorialOf(recording, both);
@@ -149,7 +150,7 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level) 
     PairEffect effect = {.first = recording.groups[arms->first_group].name,
                          .second = recording.groups[arms->second_group].name,
                          .interaction = EstimateMiddle(found.interactions, level)};
-    Judge(found, effect);
+    Judge(found, kAdditivityMargin * whole, effect);
     effect.words = WithFigures(effect);
     effects.push_back(std::move(effect));
   }

@@ -27,11 +27,13 @@ struct PairEffect {
   std::string words;
 };
 
-// Interactions of at most this, on both sides, are additive (90 % interval, TOST).
+// Interactions of at most this share of what all of a unit comes to, on both sides, are additive
+// (90 % interval, TOST).
 inline constexpr double kAdditivityMargin = 0.25;
 
 // One for each arm in which exactly two groups are delayed, where sham and both groups alone with
-// the same delays were tried in the same blocks. The recording is a checked one.
-std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level);
+// the same delays were tried in the same blocks. The recording is a checked one. `whole`: what all
+// of a unit comes to, less than 1 where units are made side by side (controls.h).
+std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level, double whole = 1);
 
 }  // namespace sbump

@@ -130,7 +130,6 @@ void JudgeControls(const EstimateOptions& options, RunEstimate& run) {
           ? CheckControls(controls, options.control_tolerance, options.margin)
           : CheckUncontrolled(controls, options.control_tolerance, options.margin);
   run.invalid = findings.invalid;
-  if (!run.invalid.empty()) run.pairs.clear();
   run.whole = findings.whole;
   run.unfelt_control = findings.unfelt;
   run.felt = findings.felt;
@@ -143,6 +142,9 @@ SignedRankEstimate MiddleOf(const GroupEstimate& group, const std::optional<Inte
           .interval = interval,
           .level = group.level};
 }
+
+// What all of a unit comes to, as far as is known.
+double AllOf(const RunEstimate& run) { return run.whole * (run.felt > 0 ? run.felt : 1); }
 
 // A group's criticality is the mean of its functions', by calls: of one with a hundredth of the
 // calls no more than a hundredth can be felt in it.
@@ -172,7 +174,7 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
     group.verdict = judgement.verdict;
     group.why = std::move(judgement.why);
     group.blocks_needed = judgement.blocks_needed;
-    group.seldom_functions = SeldomFunctions(group, recording.groups[group.group], run.whole);
+    group.seldom_functions = SeldomFunctions(group, recording.groups[group.group], AllOf(run));
   }
 }
 
@@ -206,12 +208,12 @@ RunEstimate Estimate(const Recording& recording, const EstimateOptions& options)
   CheckMachine(recording, run);
   Adjust(TestedIn(run));
   Rank(TestedIn(run));
-  run.pairs = PairEffectsOf(recording, options.level);
   run.intrusion = IntrusionOf(recording, options.level);
   if (run.intrusion && !run.intrusion->warning.empty())
     run.warnings.push_back(run.intrusion->warning);
   LeaveOutUntried(recording, run);
   JudgeControls(options, run);
+  if (run.invalid.empty()) run.pairs = PairEffectsOf(recording, options.level, AllOf(run));
   JudgeGroups(recording, options, run);
   return run;
 }

@@ -137,6 +137,15 @@ TEST(EstimateTest, FunctionsThatAGroupsVerdictSaysNothingOf) {
   EXPECT_EQ(run.groups[1].seldom_functions, 2u);
 }
 
+// Where units are made side by side a function is felt by a share of that share.
+TEST(EstimateTest, FunctionsOfWhichLittleCanBeFelt) {
+  Recording recording = Record(Doses(2, 16), Linear({0.05, 0}), {.sd = 0.0002}, 1);
+  const double high = Estimate(recording, kQuick).groups[1].interval->high;
+  ASSERT_GT(high, 0);
+  recording.groups[1].seldom_shares = {2 * high, 10 * high, 40 * high};
+  EXPECT_EQ(Estimate(recording, kQuick).groups[1].seldom_functions, 2u);
+}
+
 // Slopes that are all alike leave no doubt but of the delays.
 TEST(EstimateTest, NoIntervalIsNarrowerThanDelaysAreExact) {
   const RunEstimate run = Estimate(Record(Doses(2, 12), Linear({0.5, 0}), {.sd = 0}, 1), kQuick);

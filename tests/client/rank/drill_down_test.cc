@@ -138,6 +138,12 @@ TEST(DrillDownTest, AWideIntervalSaysNothingOfWhatIsInIt) {
   result.mutable_results(1)->set_verdict(v1::INVALID);
   drill.Take(result);
   EXPECT_THAT(drill.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
+  // Where units are made side by side nothing can be felt by more than a share.
+  DrillDown shared({Module("a", 3), Module("b", 3), Module("c", 3)}, 3);
+  result.mutable_results(0)->set_ci_high(0.3);
+  result.set_whole(0.05);
+  shared.Take(result);
+  EXPECT_THAT(shared.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
 }
 
 TEST(DrillDownTest, OfNothingThereIsNothingToTest) {
