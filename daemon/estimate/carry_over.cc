@@ -30,12 +30,15 @@ bool IsPlain(const Arm& arm) {
   return arm.kind == ArmKind::kSham || (arm.kind == ArmKind::kDose && delayed == 1);
 }
 
-// Null where it is none that can be computed on, or was long before.
+// Null where it is none that can be computed on, or was long before: a washout may be longer than a
+// window.
 const Window* Before(const Recording& recording, const Window& window) {
   if (&window == recording.windows.data()) return nullptr;
   const Window* before = &window - 1;
   if (!IsUsable(recording, *before) || before->end_ns > window.begin_ns) return nullptr;
-  const bool is_next = window.begin_ns - before->end_ns <= window.end_ns - window.begin_ns;
+  constexpr uint64_t kWindows = 3;
+  const bool is_next =
+      (window.begin_ns - before->end_ns) / kWindows <= window.end_ns - window.begin_ns;
   return is_next ? before : nullptr;
 }
 

@@ -68,15 +68,18 @@ double NeighbourProducts(const std::vector<std::vector<double>>& blocks) {
   return sum;
 }
 
-// Ties keep the order in which they came: slopes hardly ever have any.
+// Of equal ones the middle of their places: in the order in which they came they would rise.
 std::vector<double> RanksOf(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
-  for (size_t place = 0; place < order.size(); ++place)
-    ranks[order[place]] = static_cast<double>(place);
+  for (size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (size_t place = first; place < end; ++place)
+      ranks[order[place]] = static_cast<double>(first + end - 1) / 2;
+  }
   Centre(ranks);
   return ranks;
 }

@@ -77,6 +77,23 @@ TEST(CarryOverTest, AfterAWindowThatDoesNotCountNothingIsKnown) {
   EXPECT_FALSE(CarryOver(recording, {1}, {}));
 }
 
+TEST(CarryOverTest, AWashoutMayBeLongerThanAWindow) {
+  Recording recording = Record(Doses(1, 16, 1, 4), Linear({1}), Iid(), 1);
+  const auto put_apart = [&](uint64_t windows) {
+    uint64_t at_ns = 1'000;
+    for (Window& window : recording.windows) {
+      const uint64_t took_ns = window.end_ns - window.begin_ns;
+      window.begin_ns = at_ns;
+      window.end_ns = at_ns + took_ns;
+      at_ns = window.end_ns + windows * took_ns;
+    }
+  };
+  put_apart(2);
+  EXPECT_TRUE(CarryOver(recording, {1}, {}));
+  put_apart(5);
+  EXPECT_FALSE(CarryOver(recording, {1}, {}));
+}
+
 // A spike now and then is not made up for by all other windows.
 TEST(CarryOverTest, SpikesAreNone) {
   int warned = 0;
