@@ -87,20 +87,20 @@ Estimated EstimatedOf(const v1::GroupResult& result) {
 }
 
 // Of `groups` that are compared some are found to differ where none does, unless that is counted.
-std::string WordsOf(const Estimated& difference, double margin, size_t groups) {
+std::string WordsOf(const Estimated& difference, double margin, size_t groups, size_t blocks) {
   if (!difference.interval) return "too few blocks for an interval of the difference";
   const Interval& interval = *difference.interval;
   const std::string numbers =
       StrCat(Fixed(difference.estimate, 2), ", 95 % interval ", Words(interval));
   if (!interval.Contains(0)) {
-    const bool is_sure = !AmongSoMany(difference, groups).Contains(0);
+    const bool is_sure = !AmongSoMany(difference, groups, blocks).Contains(0);
     return StrCat("it ", is_sure ? "matters " : "may matter ", interval.low > 0 ? "more" : "less",
                   " in the second run, by ", numbers,
                   is_sure ? "" : "; but among so many groups that may be chance");
   }
-  if (interval.IsWithin(-margin, margin))
-    return StrCat("it matters as much in both, within the margin of ", Fixed(margin, 2), ": ",
-                  numbers);
+  if (margin > 0 && interval.IsWithin(-margin, margin))
+    return StrCat("it matters as much in both, within the margin of ",
+                  Fixed(margin, DecimalsOf(margin)), ": ", numbers);
   return StrCat("no difference was found, and none is ruled out: ", numbers);
 }
 
@@ -115,7 +115,7 @@ void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double
     message.set_difference_low(difference.interval->low);
     message.set_difference_high(difference.interval->high);
   }
-  message.set_words(WordsOf(difference, margin, groups));
+  message.set_words(WordsOf(difference, margin, groups, std::min(first.blocks(), second.blocks())));
 }
 
 void WarnOfTargets(const TestedGroups& first, const TestedGroups& second,
@@ -173,8 +173,6 @@ void AddGroups(const TestedGroups& first, const TestedGroups& second, double mar
   }
 }
 
-double MarginOf(const Report& report) { return MarginOf(report.stages[0]); }
-
 std::string FiguresOf(const v1::GroupResult& result) {
   std::string text = Fixed(result.criticality(), 2);
   if (result.has_ci_low())
@@ -198,7 +196,9 @@ absl::StatusOr<v1::RunComparison> CompareRuns(const Report& first, const Report&
   v1::RunComparison comparison;
   comparison.set_first_unit_ns(UnitNs(first));
   comparison.set_second_unit_ns(UnitNs(second));
-  AddGroups(all_first, all_second, std::max(MarginOf(first), MarginOf(second)), comparison);
+  // The narrower one: it is a share of all that there is to be felt, which may be less in one of
+  // them.
+  AddGroups(all_first, all_second, std::min(MarginOf(first), MarginOf(second)), comparison);
   if (comparison.groups().empty())
     return Wrong(
         "the runs cannot be compared: no group of the first is one that the second "

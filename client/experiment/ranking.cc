@@ -21,7 +21,7 @@ namespace {
 // Of a 95 % interval.
 constexpr double kStandardErrors = 2 * 1.96;
 
-// The gap of a whole and its parts that is none, of a criticality.
+// The gap of a whole and its parts that is none, as a share of the whole.
 constexpr double kAddsUpWithin = 0.25;
 
 bool HasInterval(const v1::GroupResult& result) {
@@ -157,7 +157,8 @@ std::string WordsOf(const v1::GroupResult& whole, const Together& parts) {
   if (high < 0)
     return StrCat(sums, ", which is more: parts run side by side, so that a delay of one hides ",
                   "that of another");
-  if (low < -kAddsUpWithin || high > kAddsUpWithin)
+  const double near = kAddsUpWithin * std::min(1.0, std::abs(whole.criticality()));
+  if (low < -near || high > near)
     return StrCat(sums, ": it takes narrower intervals to say whether they add up");
   return StrCat(sums, ": they add up");
 }

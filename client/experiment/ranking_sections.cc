@@ -85,16 +85,6 @@ std::string OpenedCard(const v1::OpenedGroup& opened, const ByName& all, double 
   return Card("", card + RankedHtml(rows, margin));
 }
 
-// Of the experiment that had the least, of those that had any: what is within it does not matter.
-double MarginOf(const Report& report) {
-  double margin = 0;
-  for (const ReportedStage& stage : report.stages) {
-    const double own = MarginOf(stage);
-    if (own > 0 && (margin == 0 || own < margin)) margin = own;
-  }
-  return margin;
-}
-
 }  // namespace
 
 std::string AnswersOf(const Report& report) {

@@ -9,6 +9,7 @@
 #include "client/experiment/experiment_view.h"
 #include "client/experiment/ranking.h"
 #include "client/printable.h"
+#include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/base/version.h"
 #include "daemon/estimate/words.h"
@@ -237,6 +238,21 @@ std::vector<std::string> CaveatWords() {
       "faster; and where the service waits for its clients, delays vanish in the waiting.",
       "A delay holds its thread within the interpreter, with the GIL where there is one. That is "
       "harsher on other threads than code that is really slow."};
+}
+
+absl::StatusOr<Report> ReadReport(const std::string& path) {
+  SB_ASSIGN_OR_RETURN(RunFile file, ReadRunFile(path));
+  absl::StatusOr<Report> report = MakeReport(std::move(file));
+  return report.ok() ? std::move(report) : Annotate(report.status(), path);
+}
+
+double MarginOf(const Report& report) {
+  double margin = 0;
+  for (const ReportedStage& stage : report.stages) {
+    const double own = MarginOf(stage);
+    if (own > 0 && (margin == 0 || own < margin)) margin = own;
+  }
+  return margin;
 }
 
 std::string MarginWords(double margin) {

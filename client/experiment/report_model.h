@@ -42,8 +42,14 @@ struct Report {
   std::vector<std::string> notes;
 };
 
+// Of the experiment that had the least, of those that had any: what is within it does not matter.
+// 0: none had.
+double MarginOf(const Report& report);
+
 // kFailedPrecondition where there is nothing to report: no experiment came as far as a plan.
 absl::StatusOr<Report> MakeReport(RunFile file);
+// Of a file; "-" is standard input. Errors name it.
+absl::StatusOr<Report> ReadReport(const std::string& path);
 
 // Why nothing can be concluded; empty: it can.
 const std::string& InvalidOf(const Report& report);

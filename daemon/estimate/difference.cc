@@ -1,5 +1,6 @@
 #include "daemon/estimate/difference.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "daemon/estimate/distributions.h"
@@ -17,10 +18,11 @@ Estimated DifferenceOf(const Estimated& first, const Estimated& second) {
   return difference;
 }
 
-Interval AmongSoMany(const Estimated& difference, size_t differences) {
+Interval AmongSoMany(const Estimated& difference, size_t differences, size_t blocks) {
   constexpr double kTail = 0.025;
-  const double wider =
-      NormalQuantile(1 - kTail / static_cast<double>(differences)) / NormalQuantile(1 - kTail);
+  const double degrees = static_cast<double>(std::max<size_t>(blocks, 2) - 1);
+  const double wider = StudentQuantile(1 - kTail / static_cast<double>(differences), degrees) /
+                       StudentQuantile(1 - kTail, degrees);
   const double middle = difference.estimate;
   return {.low = middle - wider * (middle - difference.interval->low),
           .high = middle + wider * (difference.interval->high - middle)};

@@ -41,10 +41,13 @@ TEST(Difference, WithoutAnIntervalThereIsNone) {
 
 TEST(Difference, AmongManyAnIntervalIsWider) {
   const Estimated difference = {1, Interval{0, 3}};
-  EXPECT_NEAR(AmongSoMany(difference, 1).low, 0, 1e-12);
-  EXPECT_NEAR(AmongSoMany(difference, 1).high, 3, 1e-12);
-  EXPECT_NEAR(AmongSoMany(difference, 10).low, 1 - 1.432, 1e-3);
-  EXPECT_NEAR(AmongSoMany(difference, 10).high, 1 + 2 * 1.432, 2e-3);
+  EXPECT_NEAR(AmongSoMany(difference, 1, 8).low, 0, 1e-12);
+  EXPECT_NEAR(AmongSoMany(difference, 1, 8).high, 3, 1e-12);
+  // Of many blocks as of a normal distribution; of eight Student's: 4.029 of 2.365.
+  EXPECT_NEAR(AmongSoMany(difference, 10, 100'000).low, 1 - 1.432, 1e-3);
+  EXPECT_NEAR(AmongSoMany(difference, 10, 100'000).high, 1 + 2 * 1.432, 2e-3);
+  EXPECT_NEAR(AmongSoMany(difference, 10, 8).low, 1 - 4.029 / 2.365, 2e-3);
+  EXPECT_LT(AmongSoMany(difference, 10, 0).low, -8);
 }
 
 // Slopes of blocks, one in twenty of them wild.
