@@ -166,9 +166,9 @@ void JudgeGroups(const Recording& recording, const EstimateOptions& options, Run
                           .equivalence = MiddleOf(group, group.equivalence),
                           .margin = options.margin * run.whole,
                           .unfelt_control = run.unfelt_control,
+                          .lost_windows = group.lost_windows,
                           .felt = run.felt};
     input.p = group.p;
-                          .lost_windows = group.lost_windows,
     if (tested > 1 && group.role == GroupRole::kTested) input.adjusted_p = group.adjusted_p;
     Judgement judgement = Judge(input);
     group.verdict = judgement.verdict;

@@ -30,14 +30,17 @@ std::optional<Judgement> JudgeInvalid(const VerdictInput& input) {
 }
 
 std::string Measured(const VerdictInput& input) {
-  return StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 95 % interval ",
-                Words(*input.estimate.interval));
+  const int decimals = DecimalsOf(input.margin * input.felt);
+  return StrCat("criticality ", Fixed(input.estimate.estimate, decimals), ", 95 % interval ",
+                Words(*input.estimate.interval, decimals));
 }
+
+std::string MarginText(double margin) { return Fixed(margin, DecimalsOf(margin)); }
 
 Judgement Matters(const VerdictInput& input) {
   const bool faster = input.estimate.estimate < 0;
   return {.verdict = Verdict::kMatters,
-          .why = StrCat(Measured(input), ": beyond the margin of ", Fixed(input.margin, 2),
+          .why = StrCat(Measured(input), ": beyond the margin of ", MarginText(input.margin),
                         faster ? ". Anomaly: slowing it makes the program faster" : "")};
 }
 
@@ -93,21 +96,27 @@ std::string AboutBlocks(const VerdictInput& input, size_t needed) {
                 " blocks would decide 4 times out of 5 (there were ", input.estimate.values, ")");
 }
 
+std::string WhyMoreBlocksAreVain(const VerdictInput& input) {
+  constexpr double kNear = 0.2;
+  if (std::abs(std::abs(input.estimate.estimate) - input.margin) <= kNear * input.margin)
+    return ": the estimate is so near the margin that more blocks hardly decide it";
+  return StrCat(": with this spread it would take more than ", kMostBlocks, " blocks");
+}
+
 Judgement Undecided(const VerdictInput& input) {
   const std::optional<size_t> needed = BlocksNeeded(input, input.margin);
   const std::string what_it_takes =
-      needed ? AboutBlocks(input, *needed)
-             : ": the estimate is so near the margin that more blocks hardly decide it";
+      needed ? AboutBlocks(input, *needed) : WhyMoreBlocksAreVain(input);
   return {.verdict = Verdict::kUndecided,
-          .why = StrCat(Measured(input), ", on both sides of a margin of ", Fixed(input.margin, 2),
-                        what_it_takes, "; a greater dose takes fewer"),
+          .why = StrCat(Measured(input), ", on both sides of a margin of ",
+                        MarginText(input.margin), what_it_takes, "; a greater dose takes fewer"),
           .blocks_needed = needed};
 }
 
 // Within the margin, but not within what would be felt of a function that matters.
 Judgement NotFelt(const VerdictInput& input, double margin) {
   Judgement undecided = {.verdict = Verdict::kUndecided};
-  undecided.why = StrCat(Measured(input), ": within the margin of ", Fixed(input.margin, 2),
+  undecided.why = StrCat(Measured(input), ": within the margin of ", MarginText(input.margin),
                          ", but without a positive control what would be felt of a function that "
                          "matters is ");
   if (input.felt <= 0) {
@@ -153,6 +162,9 @@ Judgement Judge(const VerdictInput& input) {
   }
   const Interval& equivalence = *input.equivalence.interval;
   if (!equivalence.IsWithin(-input.margin, input.margin)) return Undecided(input);
+  if (!input.lost_windows.empty())
+    return {.verdict = Verdict::kUndecided,
+            .why = StrCat(Measured(input), ": within the margin, but ", input.lost_windows)};
   if (!input.unfelt_control.empty())
     return {
         .verdict = Verdict::kUndecided,
@@ -161,11 +173,9 @@ Judgement Judge(const VerdictInput& input) {
   const double margin = input.margin * input.felt;
   if (!equivalence.IsWithin(-margin, margin)) return NotFelt(input, margin);
   return {.verdict = Verdict::kDoesNotMatter,
-          .why = StrCat("criticality ", Fixed(input.estimate.estimate, 2), ", 90 % interval ",
-  if (!input.lost_windows.empty())
-    return {.verdict = Verdict::kUndecided,
-            .why = StrCat(Measured(input), ": within the margin, but ", input.lost_windows)};
-                        Words(equivalence), ": within a margin of ", Fixed(margin, 2),
+          .why = StrCat("criticality ", Fixed(input.estimate.estimate, DecimalsOf(margin)),
+                        ", 90 % interval ", Words(equivalence, DecimalsOf(margin)),
+                        ": within a margin of ", MarginText(margin),
                         " on both sides (two one-sided tests at 5 %)")};
 }
 

@@ -16,8 +16,12 @@ std::string Fixed(double value, int decimals) {
   return text.data();
 }
 
-std::string Words(const Interval& interval) {
-  return StrCat("[", Fixed(interval.low, 2), ", ", Fixed(interval.high, 2), "]");
+std::string Words(const Interval& interval, int decimals) {
+  return StrCat("[", Fixed(interval.low, decimals), ", ", Fixed(interval.high, decimals), "]");
+}
+
+int DecimalsOf(double margin) {
+  return margin >= 0.02 || margin <= 0 ? 2 : margin >= 0.002 ? 3 : 4;
 }
 
 std::string Percent(double share) { return StrCat(Fixed(share * 100, 1), " %"); }
