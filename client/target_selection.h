@@ -39,6 +39,10 @@ struct SelectionFlags {
 
   bool HasTargets() const { return HasPatterns() || !natives.empty() || !modules.empty(); }
   bool HasPatterns() const { return !targets_file.empty() || !targets.empty(); }
+  // Beside --module, about nothing without it.
+  bool HasOptionsOfModules() const {
+    return !module_excludes.empty() || !module_root.empty() || module_prefix || callables.any();
+  }
 };
 
 // kInvalidArgument, beginning with `name` ("--delay 20ms"), above the limit.

@@ -7,8 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
 #include "client/commands/metric_stream.h"
+#include "client/limits.h"
 #include "daemon/base/status.h"
 #include "daemon/base/str_cat.h"
+#include "daemon/match/duration.h"
 
 namespace sbump {
 namespace {
@@ -37,20 +39,32 @@ v1::TargetGroup& GroupNamed(const std::string& name, v1::Experiment* experiment)
   return group;
 }
 
-// In the message that is the default.
-template <typename Value>
-absl::Status CheckNotZero(std::string_view flag, const std::optional<Value>& value) {
-  if (value.value_or(1) != 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(flag, " 0: it must be above 0"));
+absl::Status CheckWithin(std::string_view flag, const std::optional<double>& value, double lowest,
+                         double highest, std::string_view unit) {
+  if (!value || (*value >= lowest && *value <= highest)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(flag, " ", *value, unit, ": it must be from ", lowest, " to ", highest, unit));
 }
 
-absl::Status CheckNoneIsZero(const ExperimentFlags& flags) {
-  absl::Status status = CheckNotZero("--budget", flags.budget_ns);
-  status.Update(CheckNotZero("--max-delay", flags.max_delay_ns));
-  status.Update(CheckNotZero("--mde", flags.smallest_effect));
-  status.Update(CheckNotZero("--margin", flags.margin));
-  status.Update(CheckNotZero("--top-share", flags.top_share));
-  status.Update(CheckNotZero("--lowest-throughput", flags.lowest_throughput));
+absl::Status CheckTime(std::string_view flag, const std::optional<uint64_t>& time_ns,
+                       uint64_t longest_ns) {
+  if (time_ns.value_or(1) == 0)  // in the message that is the default
+    return absl::InvalidArgumentError(StrCat(flag, " 0: it must be above 0"));
+  if (time_ns.value_or(0) <= longest_ns) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(flag, " ", FormatDuration(*time_ns), ": the longest is ", FormatDuration(longest_ns)));
+}
+
+absl::Status CheckRanges(const ExperimentFlags& flags, uint64_t longest_delay_ns) {
+  absl::Status status = CheckTime("--budget", flags.budget_ns, kLongestBudgetNs);
+  status.Update(CheckWithin("--mde", flags.smallest_effect, 0.1, 100, "%"));
+  status.Update(CheckWithin("--margin", flags.margin, 0.001, 10, ""));
+  status.Update(CheckWithin("--top-share", flags.top_share, 0.1, 100, "%"));
+  status.Update(CheckWithin("--lowest-throughput", flags.lowest_throughput, 1, 100, "%"));
+  if (flags.max_delay_ns == 0) status.Update(CheckTime("--max-delay", flags.max_delay_ns, 0));
+  const uint64_t delay_ns = flags.max_delay_ns.value_or(0);
+  status.Update(
+      CheckDelay(StrCat("--max-delay ", FormatDuration(delay_ns)), delay_ns, longest_delay_ns));
   return status;
 }
 
@@ -138,8 +152,12 @@ absl::Status AddControls(const ExperimentFlags& flags, v1::Experiment* experimen
   return AddControl("--negative-control", flags.negatives, v1::NEGATIVE_CONTROL, experiment);
 }
 
-absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment) {
-  SB_RETURN_IF_ERROR(CheckNoneIsZero(flags));
+absl::Status TakeExperimentFlags(const ExperimentFlags& flags, uint64_t longest_delay_ns,
+                                 v1::Experiment* experiment) {
+  SB_RETURN_IF_ERROR(CheckRanges(flags, longest_delay_ns));
+  if (flags.output == "-")
+    return absl::InvalidArgumentError(
+        "--output -: a run is kept in a file; the answer is on standard output");
   if (flags.no_controls && !flags.positives.empty())
     return absl::InvalidArgumentError("--no-controls and --positive-control exclude each other");
   SB_RETURN_IF_ERROR(TakeMetric(flags.metric, experiment->mutable_metric()));

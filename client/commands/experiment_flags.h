@@ -58,7 +58,8 @@ absl::Status AddNamedGroup(const GroupFlag& flag, const std::string& text,
 // kInvalidArgument, naming the flag.
 absl::Status AddControls(const ExperimentFlags& flags, v1::Experiment* experiment);
 
-// kInvalidArgument, naming the flag.
-absl::Status TakeExperimentFlags(const ExperimentFlags& flags, v1::Experiment* experiment);
+// kInvalidArgument, naming the flag. A metric that this command reads can be opened.
+absl::Status TakeExperimentFlags(const ExperimentFlags& flags, uint64_t longest_delay_ns,
+                                 v1::Experiment* experiment);
 
 }  // namespace sbump

@@ -59,6 +59,7 @@ absl::Status TakeMetric(const std::string& text, v1::WorkMetric* metric) {
     metric->mutable_sampled()->set_text(spec.text);
     metric->mutable_sampled()->set_quantile(spec.Quantile().value_or(0));
     SB_RETURN_IF_ERROR(NsOfUnit(spec).status());
+    SB_RETURN_IF_ERROR(OpenMetric(spec).status());  // before anything is attached to
   }
   return absl::OkStatus();
 }

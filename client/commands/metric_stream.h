@@ -47,6 +47,7 @@ class ExperimentRequests {
 };
 
 // `--metric TEXT` in an experiment. kInvalidArgument: no metric, or one whose unit cannot be told.
+// Also errors of opening one that the client reads (metric_source.h).
 absl::Status TakeMetric(const std::string& text, v1::WorkMetric* metric);
 
 // Until the sampler is stopped or destroyed. Null where the daemon counts.

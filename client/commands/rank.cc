@@ -24,6 +24,9 @@ absl::Status CheckSelection(const RankFlags& flags) {
         "--group and --target (--targets, --module): either says what is ranked");
   if (!flags.by_module() && !flags.selection.modules.empty())
     return absl::InvalidArgumentError("--module is for --by module");
+  if (!flags.by_module() && flags.selection.HasOptionsOfModules())
+    return absl::InvalidArgumentError(
+        "--module-exclude, --module-root, --module-prefix and --callable are for --by module");
   if (flags.by_module() && flags.depth != "auto")
     return absl::InvalidArgumentError("--depth is of code, and not for --by module");
   if (flags.LookNs() == 0 || flags.BudgetNs() < flags.LookNs() + kLeastExperimentNs)
@@ -41,7 +44,9 @@ ExitCode RunRank(const CommandContext& context, RankFlags flags) {
     return Fail(status, Subject::kProcess);
   if (const absl::Status status = CheckSelection(flags); !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
-  if (const absl::Status status = TakeExperimentFlags(flags.experiment, &base); !status.ok())
+  if (const absl::Status status =
+          TakeExperimentFlags(flags.experiment, flags.selection.longest_delay_ns, &base);
+      !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   if (const absl::Status status = AddControls(flags.experiment, &base); !status.ok())
     return Fail(ExitCode::kBadTargets, ToStd(status.message()));

@@ -63,9 +63,8 @@ absl::Status TakeFactorial(const SweepFlags& flags, v1::Experiment& experiment) 
 // Beside --group alone they would be about nothing.
 absl::Status CheckModuleFlags(const SweepFlags& flags) {
   const SelectionFlags& selection = flags.selection;
-  const bool is_of_modules = !selection.module_excludes.empty() || !selection.module_root.empty() ||
-                             selection.module_prefix || selection.callables.any();
-  if (!is_of_modules || !flags.selection.modules.empty() || !flags.module_groups.empty())
+  if (!selection.HasOptionsOfModules() || !selection.modules.empty() ||
+      !flags.module_groups.empty())
     return absl::OkStatus();
   return absl::InvalidArgumentError(
       "--module-exclude, --module-root, --module-prefix and --callable are about --module and "
@@ -76,6 +75,19 @@ bool HasGroups(const SweepFlags& flags) {
   return !flags.groups.empty() || !flags.native_groups.empty() || !flags.module_groups.empty();
 }
 
+// That is the name of what --target and the like take.
+absl::Status CheckNoneIsNamedTargets(const SweepFlags& flags) {
+  for (const auto* groups : {&flags.groups, &flags.native_groups, &flags.module_groups}) {
+    for (const std::string& text : *groups) {
+      if (text.substr(0, text.find('=')) == kAllTargets)
+        return absl::InvalidArgumentError(
+            StrCat("a group named \"", kAllTargets, "\" beside --targets, --target, --native or ",
+                   "--module, which are the group of that name: give it another name"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   if (!flags.selection.HasTargets() && !HasGroups(flags)) {
     return absl::InvalidArgumentError(
@@ -84,6 +96,7 @@ absl::Status AddGroups(const SweepFlags& flags, v1::Experiment& experiment) {
   }
   SB_RETURN_IF_ERROR(CheckModuleFlags(flags));
   if (flags.selection.HasTargets()) {
+    SB_RETURN_IF_ERROR(CheckNoneIsNamedTargets(flags));
     SB_ASSIGN_OR_RETURN(v1::TargetSelection selection, BuildSelection(flags.selection));
     v1::TargetGroup& group = *experiment.add_groups();
     group.set_name(std::string(kAllTargets));
@@ -175,7 +188,9 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
     return Fail(status, Subject::kProcess);
   if (const absl::Status status = AddGroups(flags, experiment); !status.ok())
     return Fail(ExitCode::kBadTargets, ToStd(status.message()));
-  if (const absl::Status status = TakeExperimentFlags(flags.experiment, &experiment); !status.ok())
+  if (const absl::Status status =
+          TakeExperimentFlags(flags.experiment, flags.selection.longest_delay_ns, &experiment);
+      !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   WarnOfOverrides(experiment);
   TakeProcesses(flags.processes, experiment.mutable_attach());

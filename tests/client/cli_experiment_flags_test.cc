@@ -21,18 +21,54 @@ TEST(ExperimentFlags, PercentagesMayHaveTheirSign) {
   EXPECT_DOUBLE_EQ(asked.lowest_throughput(), 0.5);
 }
 
-// On the wire it would be the default.
-TEST(ExperimentFlags, ZeroIsNoValue) {
+// On the wire zero would be the default, and a range would be told in names and units of the wire.
+TEST(ExperimentFlags, RangesAreToldOfFlags) {
   FakeControl daemon = OneExperiment({});
-  for (const std::string flag :
-       {"--budget", "--max-delay", "--mde", "--margin", "--top-share", "--lowest-throughput"}) {
+  const std::vector<std::vector<std::string>> cases = {
+      {"--budget", "0s", "--budget 0: it must be above 0"},
+      {"--budget", "25h", "--budget 25h: the longest is 24h"},
+      {"--max-delay", "0s", "--max-delay 0: it must be above 0"},
+      {"--max-delay", "20ms", "--max-delay 20ms"},
+      {"--mde", "0", "--mde 0%: it must be from 0.1 to 100%"},
+      {"--mde", "200", "--mde 200%: it must be from 0.1 to 100%"},
+      {"--margin", "0", "--margin 0: it must be from 0.001 to 10"},
+      {"--top-share", "150", "--top-share 150%: it must be from 0.1 to 100%"},
+      {"--lowest-throughput", "0.5%", "--lowest-throughput 0.5%: it must be from 1 to 100%"},
+      {"--output", "-", "--output -: a run is kept in a file"}};
+  for (const std::vector<std::string>& one : cases) {
     std::vector<std::string> words = SweepWithoutAsking(daemon);
-    words.insert(words.end(), {flag, flag == "--budget" || flag == "--max-delay" ? "0s" : "0"});
+    words.insert(words.end(), {one[0], one[1]});
     const ChildResult result = Child(words, {}).Wait();
     EXPECT_EQ(result.exit_code, 2) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(flag + " 0: it must be above 0"));
+    EXPECT_THAT(result.err, HasSubstr(one[2]));
   }
   EXPECT_TRUE(daemon.requests().experiments.empty());
+}
+
+TEST(ExperimentFlags, ALogThatIsNotThereIsSaidBeforeAnythingIsAttachedTo) {
+  FakeControl daemon = OneExperiment({});
+  const ChildResult result =
+      Child({SbumpctlPath(), "--endpoint", daemon.endpoint(), "rank", "--pid", "4242", "--metric",
+             "log:/nowhere/at/all.log#done", "--yes"},
+            {})
+          .Wait();
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("/nowhere/at/all.log"));
+  EXPECT_TRUE(daemon.requests().attach.empty());
+}
+
+// --target has the name already; and without modules these are about nothing.
+TEST(ExperimentFlags, WhatWouldBeMergedOrIgnoredIsRefused) {
+  FakeControl daemon = OneExperiment({});
+  std::vector<std::string> words = SweepWithoutAsking(daemon);
+  words.insert(words.end(), {"--target", "*:a", "--group", "targets=*:b"});
+  EXPECT_THAT(Child(words, {}).Wait().err, HasSubstr("a group named \"targets\""));
+  const ChildResult rank = Child({SbumpctlPath(), "--endpoint", daemon.endpoint(), "rank", "--pid",
+                                  "4242", "--metric", "calls:*:s", "--yes", "--module-root", "Net"},
+                                 {})
+                               .Wait();
+  EXPECT_EQ(rank.exit_code, 2);
+  EXPECT_THAT(rank.err, HasSubstr("are for --by module"));
 }
 
 TEST(ExperimentFlags, ControlsAreNamedByTheirPatterns) {
