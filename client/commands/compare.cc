@@ -17,11 +17,9 @@ struct CompareFlags {
   bool json = false;
 };
 
-absl::StatusOr<Report> ReadReport(const std::string& path) {
-  SB_ASSIGN_OR_RETURN(RunFile file, ReadRunFile(path));
-  absl::StatusOr<Report> report = MakeReport(std::move(file));
-  if (!report.ok()) return Annotate(report.status(), path);
-  for (const std::string& note : report->notes) Say(StrCat("warning: ", path, ": ", note));
+absl::StatusOr<Report> Read(const std::string& path) {
+  SB_ASSIGN_OR_RETURN(Report report, ReadReport(path));
+  for (const std::string& note : report.notes) Say(StrCat("warning: ", path, ": ", note));
   return report;
 }
 
@@ -35,9 +33,9 @@ std::string Table(const CommandContext& context, const v1::RunComparison& compar
 }
 
 ExitCode RunCompare(const CommandContext& context, const CompareFlags& flags) {
-  const absl::StatusOr<Report> first = ReadReport(flags.first);
+  const absl::StatusOr<Report> first = Read(flags.first);
   if (!first.ok()) return Fail(ExitCode::kError, ToStd(first.status().message()));
-  const absl::StatusOr<Report> second = ReadReport(flags.second);
+  const absl::StatusOr<Report> second = Read(flags.second);
   if (!second.ok()) return Fail(ExitCode::kError, ToStd(second.status().message()));
   const absl::StatusOr<v1::RunComparison> comparison = CompareRuns(*first, *second);
   if (!comparison.ok()) return Fail(ExitCode::kInvalid, ToStd(comparison.status().message()));

@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "client/commands/command.h"
 #include "client/commands/experiment_session.h"
 #include "client/experiment/coz_export.h"
@@ -24,12 +26,6 @@ struct ReportFlags {
   std::string coz;
   bool json = false;
 };
-
-absl::StatusOr<Report> ReadReport(const std::string& path) {
-  SB_ASSIGN_OR_RETURN(RunFile file, ReadRunFile(path));
-  absl::StatusOr<Report> report = MakeReport(std::move(file));
-  return report.ok() ? std::move(report) : Annotate(report.status(), path);
-}
 
 void Add(const std::vector<std::string>& lines, std::string& text) {
   for (const std::string& line : lines) text += line + "\n";
@@ -90,16 +86,25 @@ absl::Status WriteTo(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
+// By another name, or through a link. False of what is not there.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
 absl::Status CheckPaths(const ReportFlags& flags) {
   for (const std::string* path : {&flags.html, &flags.coz}) {
     if (path->empty()) continue;
-    if (*path == flags.file)
+    if (*path == flags.file || IsSameFile(*path, flags.file))
       return absl::InvalidArgumentError(
           StrCat(*path, ": that is the run itself; name another file"));
     if (*path == "-")
       return absl::InvalidArgumentError(
           "--html and --coz take a file: the answer is on standard output");
   }
+  if (!flags.html.empty() && (flags.html == flags.coz || IsSameFile(flags.html, flags.coz)))
+    return absl::InvalidArgumentError(
+        StrCat(flags.html, ": both --html and --coz; name another file"));
   return absl::OkStatus();
 }
 

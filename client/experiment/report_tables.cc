@@ -7,6 +7,7 @@
 #include "client/experiment/report_sections.h"
 #include "client/experiment/run_header.h"
 #include "client/human_units.h"
+#include "client/proof_text.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/words.h"
@@ -90,9 +91,10 @@ std::string EndOf(const ReportedStage& stage, const std::string& which) {
   const v1::SessionEnd& end = *stage.recorded.end;
   std::string rows = Fact(StrCat("ended", which), ShownName(end.reason()));
   if (!end.has_detach_proof()) return rows;
-  const bool clean = end.detach_proof().verified() && end.detach_proof().links_left() == 0;
-  return rows + Fact(StrCat("left behind", which), clean ? "nothing, which was verified"
-                                                         : ShownName(end.detach_proof().detail()));
+  const v1::DetachProof& proof = end.detach_proof();
+  return rows + Fact(StrCat("left behind", which), proof.verified() && ProofIsClean(proof)
+                                                       ? "nothing, which was verified"
+                                                       : ShownName(ProofText(proof)));
 }
 
 std::string EndsOf(const Report& report) {

@@ -1,5 +1,7 @@
 #include "client/experiment/run_file.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "client/bounded_file.h"
@@ -29,6 +31,14 @@ absl::Status ParseJson(std::string_view line, google::protobuf::Message& message
   }
   if (!HasFiniteNumbersOnly(message)) return Wrong("a number that is not finite");
   return absl::OkStatus();
+}
+
+// What a message repeats is bounded, whatever it is.
+absl::Status CheckItems(std::initializer_list<int> counts) {
+  const int most = std::max(counts);
+  if (most <= kMostRunItems) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat("a list of ", most, " in one line, of at most ", kMostRunItems));
 }
 
 class Parser {
@@ -83,6 +93,7 @@ class Parser {
     v1::RunRequest request;
     SB_RETURN_IF_ERROR(ParseJson(line, request));
     if (!request.has_begin()) return absl::OkStatus();
+    SB_RETURN_IF_ERROR(CheckItems({request.begin().groups_size()}));
     if (file_->stages.size() == kMostRunStages)
       return absl::ResourceExhaustedError(StrCat("more than ", kMostRunStages, " experiments"));
     file_->stages.push_back({.experiment = std::move(*request.mutable_begin())});
@@ -92,6 +103,8 @@ class Parser {
   absl::Status TakeRanking(std::string_view line) {
     v1::RankingLine ranking;
     SB_RETURN_IF_ERROR(ParseJson(line, ranking));
+    SB_RETURN_IF_ERROR(
+        CheckItems({ranking.ranking().results_size(), ranking.ranking().warnings_size()}));
     file_->ranking = std::move(*ranking.mutable_ranking());
     return absl::OkStatus();
   }
@@ -117,6 +130,7 @@ class Parser {
     if (update.has_end()) stage().end = update.end();
     update.clear_targets();
     update.clear_patterns();
+    SB_RETURN_IF_ERROR(CheckItems({update.processes_size(), update.warnings_size()}));
     if (update.processes_size() > 0) stage().session = std::move(update);
     return absl::OkStatus();
   }
@@ -126,6 +140,7 @@ class Parser {
     if (static_cast<size_t>(plan.groups_size()) > kMostGroups)
       return absl::ResourceExhaustedError(
           StrCat(plan.groups_size(), " groups, of at most ", kMostGroups));
+    SB_RETURN_IF_ERROR(CheckItems({plan.arms_size(), plan.warnings_size()}));
     stage().plan = std::move(plan);
     return absl::OkStatus();
   }
@@ -146,6 +161,8 @@ class Parser {
 
   absl::Status TakeResult(v1::ExperimentResult result) {
     if (!stage().plan) return Wrong("a result before the plan that it belongs to");
+    SB_RETURN_IF_ERROR(
+        CheckItems({result.results_size(), result.warnings_size(), result.pairs_size()}));
     stage().told = std::move(result);
     return absl::OkStatus();
   }

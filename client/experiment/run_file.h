@@ -28,6 +28,8 @@ inline constexpr size_t kMostRunStages = 64;
 inline constexpr size_t kMostRunWindows = 200'000;
 // Of groups, in all windows together.
 inline constexpr size_t kMostRunFigures = 8'000'000;
+// Processes, arms, results, warnings and the like: of each in one message.
+inline constexpr int kMostRunItems = 2'048;
 
 // One experiment: from its `begin` to the next one's.
 struct RunStage {

@@ -87,6 +87,15 @@ class CommandsTest(unittest.TestCase):
     def test_a_run_is_not_overwritten_and_a_full_disk_is_told(self):
         before = RUN.read_bytes()
         self.assertIn("the run itself", self.ctl("report", RUN, "--html", RUN, code=2).stderr)
+        with tempfile.TemporaryDirectory() as directory:
+            run, link = pathlib.Path(directory, "run.sbump"), pathlib.Path(directory, "link")
+            shutil.copyfile(RUN, run)
+            link.symlink_to(run)
+            for other in (link, directory + "/./run.sbump"):
+                self.assertIn("the run itself", self.ctl("report", run, "--html", other, code=2).stderr)
+            page = directory + "/page"
+            self.assertIn("both --html and --coz", self.ctl("report", run, "--html", page, "--coz", page, code=2).stderr)
+            self.assertEqual(run.read_bytes(), pathlib.Path(RUN).read_bytes())
         self.assertIn("on standard output", self.ctl("report", RUN, "--html", "-", code=2).stderr)
         self.assertEqual(RUN.read_bytes(), before)
         self.assertIn("No space left", self.ctl("report", RUN, "--html", "/dev/full", code=1).stderr)

@@ -223,6 +223,14 @@ TEST(HtmlReport, TellsOfStealTimeOnlyWhereThereWasSome) {
   EXPECT_THAT(page, Not(HasSubstr("steal time was")));  // no warning of so little
 }
 
+TEST(HtmlReport, WhatWasLeftBehindIsNotDenied) {
+  RunFile run = RealRun();
+  v1::DetachProof& proof = *run.stages[0].end->mutable_detach_proof();
+  EXPECT_THAT(HtmlReport(*MakeReport(run)), HasSubstr("nothing, which was verified"));
+  proof.set_fields_left(3);
+  EXPECT_THAT(HtmlReport(*MakeReport(run)), HasSubstr("3 fields left"));
+}
+
 TEST(HtmlReport, SeveralExperimentsAreAllThere) {
   const std::string page = HtmlReport(*MakeReport(RankedRun()));
   for (const char* part :

@@ -124,6 +124,21 @@ TEST(RunFile, WindowsAreBoundedOverAllExperiments) {
               HasSubstr("x.sbump:200006: more than 200000 windows"));
 }
 
+// A line of 4 MB holds a million of them.
+TEST(RunFile, WhatALineRepeatsIsBounded) {
+  const auto many = [](const std::string& open, const std::string& close) {
+    std::string text = open;
+    for (int i = 0; i <= kMostRunItems; ++i) text += i == 0 ? "{}" : ",{}";
+    return text + close + "\n";
+  };
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin}) + many("{\"session\":{\"processes\":[", "]}}")),
+              HasSubstr("x.sbump:3: a list of 2049 in one line, of at most 2048"));
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin}) + many("{\"plan\":{\"arms\":[", "]}}")),
+              HasSubstr("a list of 2049"));
+  EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan}) + many("{\"result\":{\"pairs\":[", "]}}")),
+              HasSubstr("a list of 2049"));
+}
+
 TEST(RunFile, BrokenLinesInTheMiddleAreErrorsWithTheirLine) {
   EXPECT_THAT(ErrorOf(Text({kHeader, kBegin, kPlan, "{\"window\":\n", kWindow})),
               HasSubstr("x.sbump:4: not a line"));
