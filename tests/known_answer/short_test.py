@@ -13,6 +13,7 @@ import draw  # noqa: E402
 import figures  # noqa: E402
 
 OFF = 0.3        # a criticality
+BESIDE = 0.1     # its interval: as wide as a busy machine makes it
 OFF_GAIN = 0.08  # a prediction, in parts of a unit
 SEED = 1
 
@@ -24,6 +25,8 @@ class ShortTest(Case):
         self.assertEqual(figures.failed([record]), [])
         for one in figures.results([record]):
             self.assertAlmostEqual(one.criticality[0], one.truth["criticality"], delta=OFF, msg=one)
+            _, low, high = one.criticality
+            self.assertTrue(low - BESIDE < one.truth["criticality"] < high + BESIDE, one)
             if one.truth["verdict"] == MATTERS:
                 self.assertEqual(one.measured["verdict"], MATTERS, one)
             else:
