@@ -87,8 +87,10 @@ void AddRankFlags(CLI::App* app, RankFlags* flags) {
               "packages and modules; a pattern of --target, or of --module with --by module; "
               "repeatable, and of one name with several patterns")
       ->type_name("NAME=PATTERN");
-  AddDuration(app, "--look", &flags->look_ns,
-              "look for so long at what is called, before anything is slowed (default: 3s)");
+  AddDuration(
+      app, "--look", &flags->look_ns,
+      "look for so long at what is called, before anything is delayed; each call costs some "
+      "hundred nanoseconds meanwhile (default: 3s)");
   app->add_flag("--no-confirmation", flags->no_confirmation,
                 "do not test the first of the list once more, alone");
 }

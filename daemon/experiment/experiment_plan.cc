@@ -25,6 +25,8 @@ constexpr double kShareForBlocks = 0.95;
 // Half the interval, of the margin: with it what has no effect is said not to matter 4 times out of
 // 5 (1.96 standard errors, and a margin of 2.93 of them, by both one-sided tests at 5 %).
 constexpr double kShareOfMargin = 0.67;
+// What probes cost by themselves, of a unit's time: more is told.
+constexpr double kMuchForProbes = 0.05;
 // Within the pilot, of a unit's time: more is told.
 constexpr double kMuchDrift = 0.05, kSureOfDrift = 0.01;
 // Between a switch and what is measured, where a latency is.
@@ -213,6 +215,17 @@ void AddBucketWarning(const ExperimentWishes& wishes, const Pilot& pilot, Experi
       "buckets tell more"));
 }
 
+// They are there all the time, and no dose of the plan. What they cost is measured only with
+// windows without them.
+void AddProbesWarning(const ExperimentWishes& wishes, const Pilot& pilot, ExperimentPlan& plan) {
+  const double hits = std::accumulate(pilot.hits_per_unit.begin(), pilot.hits_per_unit.end(), 0.0);
+  const double share = hits * static_cast<double>(wishes.hit_cost_ns) / pilot.unit_ns;
+  if (share < kMuchForProbes) return;
+  plan.warnings.push_back(StrCat(
+      "the probes alone, of ", Fixed(hits, 0), " calls for each unit, are about ", Percent(share),
+      " of a unit's time as long as this lasts: fewer targets (--target, --exclude) take less"));
+}
+
 }  // namespace
 
 size_t ExperimentPlan::windows() const {
@@ -238,6 +251,7 @@ absl::StatusOr<ExperimentPlan> MakeExperimentPlan(const std::vector<Group>& grou
   AddFacts(taken, pilot, made);
   std::ranges::move(WarningsOfTargets(groups, pilot), std::back_inserter(made.warnings));
   AddBucketWarning(wishes, pilot, made);
+  AddProbesWarning(wishes, pilot, made);
   if (std::abs(pilot.noise.drift) > kMuchDrift && pilot.noise.drift_p < kSureOfDrift) {
     made.warnings.push_back(StrCat("a unit took ", Percent(std::abs(pilot.noise.drift)),
                                    pilot.noise.drift > 0 ? " more" : " less",

@@ -28,7 +28,7 @@ struct ExperimentPlan {
   uint64_t washout_ns = 0;
   uint64_t window_ns = 0;
   uint64_t duration_ns = 0;
-  double mean_slowdown = 0;  // of throughput, were all of it critical
+  double mean_slowdown = 0;  // longer, as a share of a unit, were all of it critical
   double peak_slowdown = 0;
   uint64_t seed = 0;
   // Of the pilot.

@@ -28,6 +28,7 @@ struct ExperimentWishes {
   double margin = 0.05;        // of criticality, on both sides: what is within does not matter
   double top_share = 0.1;      // that the largest dose injects, of the time per unit
   uint64_t most_delay_ns = 0;  // at one hit
+  uint64_t hit_cost_ns = 0;    // of a probe without a delay, about
   uint64_t seed = 0;
   bool asks_first = false;
   double lowest_throughput = 0.3;  // of the undelayed one; below, the experiment ends

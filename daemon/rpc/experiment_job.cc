@@ -65,6 +65,7 @@ absl::Status ExperimentJob::Begin(const v1::Experiment& message) {
   AttachSpec spec = request_->spec;
   if (!caller_.IsLocal() || caller_.uid != 0) spec.client_name = ToString(caller_);
   spec.trap_costs = table_.environment().calibration->costs();
+  request_->wishes.hit_cost_ns = spec.trap_costs.emulated_ns;
   SB_ASSIGN_OR_RETURN(const std::shared_ptr<Admission> admission, gate_.Admit(caller_, spec));
   const auto self = shared_from_this();
   const auto on_snapshot = [self, admission](std::shared_ptr<const SessionSnapshot> snapshot) {

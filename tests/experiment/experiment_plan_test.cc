@@ -189,6 +189,22 @@ TEST(ExperimentPlanTest, StepsThatAreFarBetweenTakeLongWindows) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
+// Probes are no dose, and there all the time.
+TEST(ExperimentPlanTest, WhatProbesCostIsSaidBefore) {
+  for (const double hits : {1.0, 250.0}) {
+    FakeSpecimen service(kUnitNs, {FakeGroup{.hits_per_unit = hits}});
+    service.noise = 0.05;
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.hit_cost_ns = 650;
+    ASSERT_TRUE(RunExperiment(service, {{"often"}}, wishes, told).ok());
+    const bool is_said = std::ranges::any_of(told.plan->warnings, [](const std::string& warning) {
+      return warning.find("the probes alone, of 250 calls for each unit, are about 16") == 0;
+    });
+    EXPECT_EQ(is_said, hits > 1);
+  }
+}
+
 // Then it is not the unit that is long.
 TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudget) {
   FakeSpecimen service = Service(0.1);
