@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "client/human_units.h"
@@ -10,17 +9,13 @@
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/estimate_to_proto.h"
 #include "daemon/estimate/recording.h"
+#include "daemon/estimate/words.h"
 
 namespace sbump {
 namespace {
 
-std::string Fixed(double value, int decimals) {
-  char text[64];
-  snprintf(text, sizeof(text), "%.*f", decimals, value);
-  return text;
-}
-
-std::string Percent(double share) { return Fixed(100 * share, share < 0.0995 ? 1 : 0) + "%"; }
+// Of a table: without a space.
+std::string ShortPercent(double share) { return Fixed(100 * share, share < 0.0995 ? 1 : 0) + "%"; }
 
 // At most what a uint64_t holds.
 std::string HumanNsOf(double ns) {
@@ -152,8 +147,9 @@ bool HasVerdict(const google::protobuf::RepeatedPtrField<v1::GroupResult>& resul
 }
 
 std::string IntrusionLine(double share, std::optional<double> low, std::optional<double> high) {
-  std::string line = StrCat("the probes themselves cost ", Percent(share), " of a unit's time");
-  if (low && high) line += StrCat(" (", Percent(*low), " to ", Percent(*high), ")");
+  std::string line =
+      StrCat("the probes themselves cost ", ShortPercent(share), " of a unit's time");
+  if (low && high) line += StrCat(" (", ShortPercent(*low), " to ", ShortPercent(*high), ")");
   return line;
 }
 
@@ -165,9 +161,10 @@ std::vector<std::string> PlanLines(const v1::ExperimentPlan& plan, const Palette
              ", ", HumanNs(plan.washout_ns()), " left out after each change; seed ", plan.seed(),
              ")"),
       StrCat("a unit of work takes ", HumanNsOf(plan.unit_ns()), ", and varies by ",
-             Percent(plan.variation()), " from window to window"),
-      StrCat("expected slowdown meanwhile, if all of it matters: ", Percent(plan.mean_slowdown()),
-             " on average, ", Percent(plan.peak_slowdown()), " at most")};
+             ShortPercent(plan.variation()), " from window to window"),
+      StrCat(
+          "expected slowdown meanwhile, if all of it matters: ", ShortPercent(plan.mean_slowdown()),
+          " on average, ", ShortPercent(plan.peak_slowdown()), " at most")};
   TextTable table({{"GROUP", false, Clip::kTail}, {"CALLS/UNIT", true}, {"DELAYS"}});
   for (int i = 0; i < plan.groups_size(); ++i) {
     const v1::ExperimentPlan::Group& group = plan.groups(i);
