@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "client/commands/command.h"
 #include "client/commands/experiment_flags.h"
-#include "client/stopper.h"
 #include "client/experiment/run_file.h"
 #include "client/interrupt.h"
 #include "client/output_file.h"
 #include "client/session_outcome.h"
+#include "client/stopper.h"
 #include "proto/sbump/v1/experiments.pb.h"
 #include "proto/sbump/v1/run_file.pb.h"
 

@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/channel.h"
-#include "client/stopper.h"
 #include "client/session_outcome.h"
+#include "client/stopper.h"
 
 namespace sbump {
 
