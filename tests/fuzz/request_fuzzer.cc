@@ -94,7 +94,7 @@ void CheckExperiment(const v1::RunRequest& request) {
   const absl::StatusOr<sbump::ExperimentRequest> experiment = sbump::ToExperiment(request.begin());
   if (!experiment.ok()) return Require(absl::IsInvalidArgument(experiment.status()));
   const size_t groups = experiment->groups.size();
-  Require(groups >= 1 && groups <= static_cast<size_t>(sbump::kMostGroups) + 1);
+  Require(groups >= 1 && groups <= static_cast<size_t>(sbump::kMostGroupsAsked) + 1);
   const sbump::TargetRules& rules = experiment->all.rules;
   CheckTargets(*rules.targets, sbump::kLongestSleepNs);
   Require(rules.arm->delay_ns.size() == groups && rules.arm->most_ns <= sbump::kLongestSleepNs);
