@@ -45,8 +45,9 @@ class MetricFeed {
   // What is restarted comes back; what was never read is a mistake, most likely.
   static constexpr uint64_t kLongestFailingNs = 10'000'000'000, kLongestWithoutNs = 2'000'000'000;
 
-  // In order of time; what is older than the newest is left out, and so is one with more than
-  // kMostBucketsOfOne. The oldest give way where there are too many.
+  // In order of time; what is older than the newest is left out. One of more than kMostBucketsOfOne
+  // buckets is a read that failed, and none of them counts. The oldest give way where there are too
+  // many.
   void Add(const std::vector<MetricSample>& samples);
   // A read that failed, at `at_ns` (CLOCK_MONOTONIC of this machine). After kFewestFailures or more
   // in a row, for kLongestFailingNs, nothing more is waited for; before the first sample, for

@@ -23,6 +23,7 @@ constexpr uint64_t kLookNs = kSecondNs / 10;
 // be needed.
 constexpr uint64_t kPatienceNs = 15 * kSecondNs;
 constexpr double kTicksToSee = 5;
+constexpr int kFewestLooks = 4;
 
 constexpr double kTicksOfWindow = 20, kFewestTicksOfWindow = 3;
 constexpr double kShortestWindowNs = 50e6;
@@ -230,6 +231,10 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double tick_ns,
       is_read_seldom ? "answers sooner" : "moves more often"));
 }
 
+uint64_t PatienceNs(const Specimen& specimen) {
+  return std::max(kPatienceNs, specimen.ShortestWindowNs() / 2);
+}
+
 double ShortestNs(const Specimen& specimen) {
   return std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
 }
@@ -239,16 +244,19 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups,
                                  const ExperimentWishes& wishes) {
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   const uint64_t begin_ns = specimen.NowNs();
+  const auto waited_ns = [&] { return specimen.NowNs() - begin_ns; };
   Window seen;
-  // A metric that is read once in some seconds moves no sooner.
-  while (specimen.NowNs() < begin_ns + std::max(kPatienceNs, specimen.ShortestWindowNs() / 2)) {
+  // A metric that is read once in some seconds moves no sooner; how often it is read is known after
+  // some looks, each of which waits for a read.
+  for (int looks = 0; looks < kFewestLooks || waited_ns() < PatienceNs(specimen); ++looks) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
     SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
     SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
     if (TicksOf(seen) >= kTicksToSee) return NsPerTick(seen);
-    SB_RETURN_IF_ERROR(WindowNs(wishes, 0, ShortestNs(specimen)).status());
+    if (specimen.ShortestWindowNs() > kPatienceNs)
+      SB_RETURN_IF_ERROR(WindowNs(wishes, 0, ShortestNs(specimen)).status());
   }
-  const int seconds = kPatienceNs / kSecondNs;
+  const uint64_t seconds = waited_ns() / kSecondNs;
   if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
   if (seen.units == 0) {
     return absl::FailedPreconditionError(

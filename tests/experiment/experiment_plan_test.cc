@@ -216,12 +216,11 @@ TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudget) {
       << status;
 }
 
-// Its windows are long: the pilot leaves what the fewest blocks take.
 // The windows that are too short for it, while it is looked for, are not what is wrong.
 TEST(ExperimentPlanTest, AMetricThatIsReadTooSeldomForTheBudgetIsToldAtOnce) {
   FakeSpecimen service = Service(0.01);
   service.shortest_window_ns = 200'000'000'000;
-  service.on_work = [](const Arm&, Window& window) { window.flaw = "too few samples"; };
+  service.on_work = [](const Arm&, Window& window) { window = {.flaw = "too few samples"}; };
   Told told;
   const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
   EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 3.3 min"), 0)
@@ -243,6 +242,23 @@ TEST(ExperimentPlanTest, AMetricThatIsReadSeldomIsWaitedFor) {
   EXPECT_EQ(RunExperiment(service, kGroups, wishes, told).message(), "the session has ended");
 }
 
+// A first read that was slow, or how often it is read is not known yet.
+TEST(ExperimentPlanTest, HowOftenAMetricIsReadIsNotJudgedByTheFirstReads) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 1'000'000'000;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (service.NowNs() < 1'500'000'000)
+      window = {.flaw = "too few samples"};
+    else
+      service.shortest_window_ns = 50'000'000;
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 45'000'000'000;
+  EXPECT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+}
+
+// Its windows are long: the pilot leaves what the fewest blocks take.
 TEST(ExperimentPlanTest, AMetricThatIsReadSeldomLeavesTimeForTheExperiment) {
   FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
   service.noise = 0.5;
