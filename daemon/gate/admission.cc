@@ -227,6 +227,7 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
     std::lock_guard lock(mutex_);
     if (Recorded* known = Find(target); known != nullptr) {
       known->facts = facts;
+      NoteRaised();
       if (IsRecorded(rules, *known)) return absl::OkStatus();
       is_known = true;
     }

@@ -121,9 +121,11 @@ bool IsUsable(const MetricSample& sample) {
 
 void ExperimentJob::TakeSamples(const v1::MetricSamples& message) {
   if (!request_ || request_->all.metric) return;
-  if (message.samples_size() > kMostSamplesOfMessage)
-    return call_->PostEnd(absl::InvalidArgumentError(StrCat(
+  if (message.samples_size() > kMostSamplesOfMessage) {
+    call_->PostEnd(absl::InvalidArgumentError(StrCat(
         "samples: ", message.samples_size(), " in a message, of at most ", kMostSamplesOfMessage)));
+    return ClientGone();
+  }
   AskForClock();
   std::shared_ptr<SessionSpecimen> specimen;
   {

@@ -207,6 +207,7 @@ grpc::ServerUnaryReactor* ControlService::Update(grpc::CallbackServerContext* co
   control_.PostWork([this, caller = *caller, session, done, change = *std::move(change)]() mutable {
     const TargetRules before = session->rules();
     absl::Status status = gate_.AllowUpdate(caller, session->id(), before, change);
+    if (status.ok()) status = CheckArm(before, change);
     // Here, where one may wait for the disk: the session's own thread may not.
     if (status.ok()) status = gate_.NoteUpdate(caller, session->id(), Changed(before, change));
     status.ok() ? session->ChangeRules(std::move(change), done) : done(status);

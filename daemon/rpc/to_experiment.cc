@@ -281,11 +281,13 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
   attach.clear_spans();
   attach.clear_keep();
   if (attach.ttl_ns() == 0) {
-    const uint64_t longest_ns =
-        request.budget_ns() == 0 ? kDefaultExperimentNs : request.budget_ns();
+    // Without a budget the pilot is not taken off what blocks may take.
+    const uint64_t longest_ns = request.budget_ns() == 0
+                                    ? 2 * kDefaultExperimentNs
+                                    : request.budget_ns() + request.budget_ns() / 4;
     // What a policy's max_ttl judges. Stops and late windows take more than was planned; and the
     // plan is looked at for a while.
-    attach.set_ttl_ns(longest_ns + longest_ns / 4 + 60'000'000'000 +
+    attach.set_ttl_ns(longest_ns + 60'000'000'000 +
                       (request.asks_first() ? kLongestQuestionNs : 0));
   }
   return attach;

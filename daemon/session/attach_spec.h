@@ -170,7 +170,8 @@ TargetRules Changed(TargetRules rules, const RulesChange& change);
 // kInvalidArgument, naming the target: a delay is longer than the mode allows.
 absl::Status CheckDelays(DelayMode mode, const TargetRules& rules);
 absl::Status CheckDelays(DelayMode mode, const RulesChange& change);
-// The same: the change is none of arms, or the rules have no such arms.
+// kInvalidArgument: the rules have no such arms. kFailedPrecondition: they are an experiment's, and
+// the change is not its own.
 absl::Status CheckArm(const TargetRules& rules, const RulesChange& change);
 
 // After a change.

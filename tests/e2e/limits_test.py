@@ -10,7 +10,7 @@ from harness.guarded import Guarded, UserSession
 from harness.metrics import free_port, scrape
 from harness.users import ALICE, as_user
 
-PERMISSION, LIMIT, GUARDRAIL = 6, 12, 15
+PERMISSION, LIMIT, WRONG_STATE, GUARDRAIL = 6, 12, 13, 15
 STEP = ("--target", "*steady.py:step")
 
 
@@ -63,9 +63,14 @@ class LimitsTest(Guarded):
         target.ask("start", 1, 0.001)
         arguments = ["--metric", "calls:*/steady.py:aside", "--yes", "--budget", "15s"]
         self.refused(PERMISSION, "a delay of 10ms", "1ms", arguments=arguments, command="sweep")
-        answer = self.ctl_as(ALICE, "sweep", "--pid", target.pid, *STEP, *arguments, "--max-delay", "1ms", "--format", "json")
-        self.assertEqual(answer.code, 0, answer)
-        self.assertEqual(json.loads(answer.out.splitlines()[-1])["results"][0]["name"], "targets")
+        sweep = UserSession(self, ALICE, "--pid", target.pid, *STEP, *arguments, "--max-delay", "1ms", command="sweep")
+        self.addCleanup(sweep.kill)
+        sweep.wait_for(lambda line: "window" in line, 30)
+        number = json.loads(self.ctl_as(ALICE, "list", "--format", "json").out)["sessions"][0]["session_id"]
+        update = self.ctl_as(ALICE, "update", number, "--delay", "1us")
+        self.assert_refused(update, WRONG_STATE, "the session is an experiment's")
+        self.assertEqual(sweep.child.wait(40), 0, sweep.errors)
+        self.assertEqual(sweep.updates[-1]["results"][0]["name"], "targets")
         # Its targets, and those of its windows without probes: not each time that one begins.
         self.assertEqual(len(self.records("attach")), 1)
         self.assertEqual(len(self.records("update")), 1)

@@ -127,6 +127,9 @@ TEST(ToExperimentTest, LivesALittleLongerThanItTakes) {
   EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 585'000'000'000);
   request.set_asks_first(true);
   EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 715'000'000'000);
+  request.clear_asks_first();
+  request.clear_budget_ns();  // 10 min of blocks, and a pilot before them
+  EXPECT_EQ(ToExperiment(request)->spec.ttl_ns, 1'260'000'000'000);
 }
 
 TEST(ToExperimentTest, GroupsOfModulesAreOfOneTree) {
