@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "daemon/base/str_cat.h"
+#include "daemon/estimate/lost_windows.h"
 #include "daemon/estimate/samples.h"
 #include "daemon/estimate/words.h"
 
@@ -151,6 +152,12 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level, 
                          .second = recording.groups[arms->second_group].name,
                          .interaction = EstimateMiddle(found.interactions, level)};
     Judge(found, kAdditivityMargin * whole, effect);
+    // With both delays windows are slowest, and lost first.
+    if (const std::string lost = WarningOf(LostWindowsOfArm(recording, both)); !lost.empty()) {
+      effect.additivity = Additivity::kUndecided;
+      effect.words = StrCat("whether ", effect.first, " and ", effect.second,
+                            " add up cannot be told: of both at once ", lost);
+    }
     effect.words = WithFigures(effect);
     effects.push_back(std::move(effect));
   }

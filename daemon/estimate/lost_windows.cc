@@ -8,15 +8,17 @@
 
 namespace sbump {
 
-LostWindows LostWindowsOf(const Recording& recording, size_t group) {
+namespace {
+
+template <typename IsDelayed>
+LostWindows Count(const Recording& recording, const IsDelayed& is_delayed) {
   LostWindows lost;
   for (const Window& window : recording.windows) {
-    const Arm& arm = recording.arms[window.arm];
     const bool is_lost = !IsUsable(recording, window);
-    if (DelaysOnly(arm, group)) {
+    if (is_delayed(window.arm)) {
       ++lost.delayed;
       lost.delayed_lost += is_lost;
-    } else if (arm.kind == ArmKind::kSham) {
+    } else if (recording.arms[window.arm].kind == ArmKind::kSham) {
       ++lost.undelayed;
       lost.undelayed_lost += is_lost;
     }
@@ -24,6 +26,16 @@ LostWindows LostWindowsOf(const Recording& recording, size_t group) {
   lost.p = HypergeometricP(lost.delayed_lost, lost.delayed_lost + lost.undelayed_lost, lost.delayed,
                            lost.delayed + lost.undelayed);
   return lost;
+}
+
+}  // namespace
+
+LostWindows LostWindowsOfArm(const Recording& recording, size_t arm) {
+  return Count(recording, [&](size_t other) { return other == arm; });
+}
+
+LostWindows LostWindowsOf(const Recording& recording, size_t group) {
+  return Count(recording, [&](size_t arm) { return DelaysOnly(recording.arms[arm], group); });
 }
 
 std::string WarningOf(const LostWindows& lost) {

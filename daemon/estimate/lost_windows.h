@@ -20,7 +20,8 @@ struct LostWindows {
   bool by_delay() const { return delayed_lost >= 2 && p <= 0.2; }
 };
 
-// The recording is a checked one.
+// The recording is a checked one. Of one arm, and of those that delay one group alone.
+LostWindows LostWindowsOfArm(const Recording& recording, size_t arm);
 LostWindows LostWindowsOf(const Recording& recording, size_t group);
 
 // Empty where they are not lost by the delay.

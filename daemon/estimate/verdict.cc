@@ -30,7 +30,7 @@ std::optional<Judgement> JudgeInvalid(const VerdictInput& input) {
 }
 
 std::string Measured(const VerdictInput& input) {
-  const int decimals = DecimalsOf(input.margin * input.felt);
+  const int decimals = DecimalsOf(input.margin * (input.felt > 0 ? input.felt : 1));
   return StrCat("criticality ", Fixed(input.estimate.estimate, decimals), ", 95 % interval ",
                 Words(*input.estimate.interval, decimals));
 }

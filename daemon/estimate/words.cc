@@ -21,7 +21,9 @@ std::string Words(const Interval& interval, int decimals) {
 }
 
 int DecimalsOf(double margin) {
-  return margin >= 0.02 || margin <= 0 ? 2 : margin >= 0.002 ? 3 : 4;
+  if (margin >= 0.02 || margin <= 0) return 2;
+  if (margin >= 0.002) return 3;
+  return margin >= 0.0002 ? 4 : 6;
 }
 
 std::string Percent(double share) { return StrCat(Fixed(share * 100, 1), " %"); }

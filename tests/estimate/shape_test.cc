@@ -212,6 +212,17 @@ TEST(AdditivityTest, TiedBranchesOfUnitsSideBySide) {
   EXPECT_EQ(PairEffectsOf(serial, 0.95, 0.2)[0].additivity, Additivity::kAdditive);
 }
 
+TEST(AdditivityTest, WhereBothAtOnceLoseWindowsNothingIsSaid) {
+  Recording recording = Record(Factorial(24), Linear({1, 1}), {.sd = 0.002}, 1);
+  for (Window& window : recording.windows) {
+    const Arm& arm = recording.arms[window.arm];
+    if (arm.delay_ns[0] > 0 && arm.delay_ns[1] > 0 && window.block % 3 == 0) window.flaw = "slow";
+  }
+  const PairEffect pair = PairEffectsOf(recording, 0.95)[0];
+  EXPECT_EQ(pair.additivity, Additivity::kUndecided);
+  EXPECT_NE(pair.words.find("8 of the 24 windows"), std::string::npos) << pair.words;
+}
+
 // Of two shams one, by arm and not by time: the other one was held up.
 TEST(AdditivityTest, IsAgainstOneSham) {
   Design design = Factorial(12);
