@@ -90,8 +90,8 @@ Estimated EstimatedOf(const v1::GroupResult& result) {
 std::string WordsOf(const Estimated& difference, double margin, size_t groups, size_t blocks) {
   if (!difference.interval) return "too few blocks for an interval of the difference";
   const Interval& interval = *difference.interval;
-  const std::string numbers =
-      StrCat(Fixed(difference.estimate, 2), ", 95 % interval ", Words(interval));
+  const std::string numbers = StrCat(Fixed(difference.estimate, DecimalsOf(margin)),
+                                     ", 95 % interval ", Words(interval, DecimalsOf(margin)));
   if (!interval.Contains(0)) {
     const bool is_sure = !AmongSoMany(difference, groups, blocks).Contains(0);
     return StrCat("it ", is_sure ? "matters " : "may matter ", interval.low > 0 ? "more" : "less",

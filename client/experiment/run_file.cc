@@ -104,7 +104,8 @@ class Parser {
     v1::RankingLine ranking;
     SB_RETURN_IF_ERROR(ParseJson(line, ranking));
     SB_RETURN_IF_ERROR(
-        CheckItems({ranking.ranking().results_size(), ranking.ranking().warnings_size()}));
+        CheckItems({ranking.ranking().results_size(), ranking.ranking().warnings_size(),
+                    ranking.ranking().opened_size()}));
     file_->ranking = std::move(*ranking.mutable_ranking());
     return absl::OkStatus();
   }

@@ -47,7 +47,7 @@ class DrillDown {
 
   size_t FamiliesFrom(size_t first) const;  // that are tested together
   size_t FamiliesOfNext() const { return FamiliesFrom(0); }
-  // `whole`: what all of a unit comes to.
+  // `whole`: what all of a unit comes to, as a positive control tells.
   void Judge(const GroupNode& group, const v1::GroupResult& result, double whole);
 
   size_t most_groups_;

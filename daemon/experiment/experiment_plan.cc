@@ -96,11 +96,12 @@ void AddNotes(const PlanWishes& planned, uint32_t wished, const ExperimentWishes
         plan.notes.begin(),
         StrCat("the time holds ", planned.doses, planned.doses == 1 ? " dose" : " doses",
                " of each group, not ", wished, Untold(planned.doses, ShamsOf(plan))));
-  if (plan.half_width > kShareOfMargin * wishes.margin)
-    plan.notes.push_back(
-        StrCat("in this time a criticality is known to +-", Fixed(plan.half_width, 2),
-               ": \"does not matter\" takes +-", Fixed(kShareOfMargin * wishes.margin, 2),
-               ", so more time, a larger share (--top-share) or a wider --margin"));
+  const double takes = kShareOfMargin * wishes.margin;
+  if (plan.half_width > takes)
+    plan.notes.push_back(StrCat(
+        "in this time a criticality is known to +-", Fixed(plan.half_width, DecimalsOf(takes)),
+        ": \"does not matter\" takes +-", Fixed(takes, DecimalsOf(takes)),
+        ", so more time, a larger share (--top-share) or a wider --margin"));
 }
 
 // Fewer windows without delay, then fewer doses of each group, where the time holds no more.
