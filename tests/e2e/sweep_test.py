@@ -247,28 +247,6 @@ class SweepTest(SweepCase):
         self.assertEqual(json.loads(again.out.splitlines()[-1]), ranking, again)
         self.assert_unharmed(target)
 
-    def test_whether_effects_add_up(self):
-        """Those of branches that are tied do not; those of a branch and of what comes after it do."""
-        target = self.start_target(interpreters.any_supported(), "tied.py")
-        target.ask("start")
-        # What 25 s tell is known to +-0.4 on a busy machine: the interval has to reach what is expected, its middle to be nearer to
-        # that than to what the other pair is.
-        for other, wrong, least, most, nearer in (("right", "ADDITIVE", -1.4, -0.6, lambda found: found < -0.35),
-                                                  ("tail", "SUB_ADDITIVE", -0.3, 0.3, lambda found: found > -0.5)):
-            answer = self.sweep(target, "--children", "--factorial", "--group", "left=*/tied.py:left",
-                                "--group", "%s=*/tied.py:%s" % (other, other), "--budget", "25s", "--top-share", "60",
-                                "--margin", "0.3", "--no-controls", metric="calls:*/tied.py:step")
-            results = self.results_of(answer)
-            self.assertEqual({name: result["verdict"] for name, result in results.items()},
-                             {"left": "MATTERS", other: "MATTERS"}, answer)
-            pair, = json.loads(answer.out.splitlines()[-1])["pairs"]
-            self.assertEqual((pair["first"], pair["second"]), ("left", other), answer)
-            self.assertNotIn(pair["additivity"], (wrong, "SUPER_ADDITIVE"), answer)
-            self.assertTrue(pair["ci_low"] < most and pair["ci_high"] > least and nearer(pair["interaction"]), pair)
-        self.assert_nothing_left(target)
-        target.ask("finish")
-        self.assert_ends_well(target)
-
     def test_it_is_all_kept(self):
         """The file has the request, the plan, each window and the answer, which is computed again from it."""
         target = self.start_service()
