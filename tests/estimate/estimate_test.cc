@@ -84,32 +84,6 @@ TEST(EstimateTest, CallsForAUnitAreThoseOfTheUndelayedService) {
   EXPECT_EQ(seldom.groups[1].verdict, Verdict::kMatters) << seldom.groups[1].why;
 }
 
-// Windows that are too slow to be measured are those of large delays: what is left is too fast.
-TEST(EstimateTest, WhereADelayLosesWindowsNothingIsBounded) {
-  Recording recording = Record(Doses(3, 16), Linear({0, 0, 1}), {.sd = 0.002}, 1);
-  const RunEstimate whole = Estimate(recording, kQuick);
-  for (Window& window : recording.windows) {
-    const Arm& arm = recording.arms[window.arm];
-    if (arm.delay_ns[0] == kTopDelayNs && window.block % 2 == 0) window.flaw = "too slow";
-  }
-  const RunEstimate run = Estimate(recording, kQuick);
-  EXPECT_EQ(whole.groups[0].verdict, Verdict::kDoesNotMatter);
-  EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
-  EXPECT_TRUE(
-      Says(run.groups[0].why, "8 of the 48 windows with a delay could not be measured, and 0"))
-      << run.groups[0].why;
-  EXPECT_FALSE(run.groups[0].gain_at_most_per_ns);
-  EXPECT_EQ(run.groups[1].verdict, Verdict::kDoesNotMatter);
-  EXPECT_TRUE(run.groups[1].gain_at_most_per_ns);
-}
-
-// As a source that fails now and then loses them.
-TEST(EstimateTest, WindowsThatAreLostByChanceAreNoSign) {
-  Recording recording = Record(Doses(1, 16), Linear({0}), {.sd = 0.003}, 1);
-  for (size_t i = 0; i < recording.windows.size(); i += 7) recording.windows[i].flaw = "no sample";
-  EXPECT_EQ(Estimate(recording, kQuick).groups[0].lost_windows, "");
-}
-
 // A middle would be exceeded every other time.
 TEST(EstimateTest, AGainIsBoundedByWhatTheIntervalAllows) {
   const auto group = [](uint32_t blocks, const Truth& truth, double sd) {
@@ -123,27 +97,6 @@ TEST(EstimateTest, AGainIsBoundedByWhatTheIntervalAllows) {
     return std::min(x_ns[0], 0.4 * kHitsPerUnit * kTopDelayNs);
   };
   EXPECT_FALSE(group(12, saturates, 0.003).gain_at_most_per_ns) << "less for each further ns";
-}
-
-// A fiftieth of its calls cannot be felt beyond a fiftieth.
-TEST(EstimateTest, FunctionsThatAGroupsVerdictSaysNothingOf) {
-  Recording recording = Record(Doses(2, 16), Linear({1, 0}), {.sd = 0.003}, 1);
-  const double high = Estimate(recording, kQuick).groups[1].interval->high;
-  ASSERT_GT(high, 0.001);
-  recording.groups[0].seldom_shares = {0.0001};
-  recording.groups[1].seldom_shares = {0.0001, 0.9 * high, 1.1 * high};
-  const RunEstimate run = Estimate(recording, kQuick);
-  EXPECT_EQ(run.groups[0].seldom_functions, 0u) << "it matters";
-  EXPECT_EQ(run.groups[1].seldom_functions, 2u);
-}
-
-// Where units are made side by side a function is felt by a share of that share.
-TEST(EstimateTest, FunctionsOfWhichLittleCanBeFelt) {
-  Recording recording = Record(Doses(2, 16), Linear({0.05, 0}), {.sd = 0.0002}, 1);
-  const double high = Estimate(recording, kQuick).groups[1].interval->high;
-  ASSERT_GT(high, 0);
-  recording.groups[1].seldom_shares = {2 * high, 10 * high, 40 * high};
-  EXPECT_EQ(Estimate(recording, kQuick).groups[1].seldom_functions, 2u);
 }
 
 // Slopes that are all alike leave no doubt but of the delays.

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "daemon/estimate/distributions.h"
+#include "daemon/estimate/estimate.h"
 #include "tests/estimate/service.h"
 
 namespace sbump {
 namespace {
+
+constexpr EstimateOptions kQuick = {.draws = 499};
 
 TEST(HypergeometricTest, IsFishersExactTest) {
   // 3 of 3 that are marked, among 5 of 10: 5*4*3 / (10*9*8).
@@ -44,6 +47,32 @@ TEST(LostWindowsTest, AreThoseOfTheDelayWhereTheyAreMoreThanChanceGives) {
   EXPECT_EQ(WarningOf(LostWindowsOf(WithLost(8, 3), 0)), "");
   EXPECT_NE(WarningOf(LostWindowsOf(WithLost(8, 0), 0)).find("8 of the 30 windows with a delay"),
             std::string::npos);
+}
+
+// Windows that are too slow to be measured are those of large delays: what is left is too fast.
+TEST(LostWindowsTest, WhereADelayLosesWindowsNothingIsBounded) {
+  Recording recording = Record(Doses(3, 16), Linear({0, 0, 1}), {.sd = 0.002}, 1);
+  const RunEstimate whole = Estimate(recording, kQuick);
+  for (Window& window : recording.windows) {
+    const Arm& arm = recording.arms[window.arm];
+    if (arm.delay_ns[0] == kTopDelayNs && window.block % 2 == 0) window.flaw = "too slow";
+  }
+  const RunEstimate run = Estimate(recording, kQuick);
+  EXPECT_EQ(whole.groups[0].verdict, Verdict::kDoesNotMatter);
+  EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
+  EXPECT_NE(run.groups[0].why.find("8 of the 48 windows with a delay could not be measured, and 0"),
+            std::string::npos)
+      << run.groups[0].why;
+  EXPECT_FALSE(run.groups[0].gain_at_most_per_ns);
+  EXPECT_EQ(run.groups[1].verdict, Verdict::kDoesNotMatter);
+  EXPECT_TRUE(run.groups[1].gain_at_most_per_ns);
+}
+
+// As a source that fails now and then loses them.
+TEST(LostWindowsTest, WindowsThatAreLostByChanceAreNoSign) {
+  Recording recording = Record(Doses(1, 16), Linear({0}), {.sd = 0.003}, 1);
+  for (size_t i = 0; i < recording.windows.size(); i += 7) recording.windows[i].flaw = "no sample";
+  EXPECT_EQ(Estimate(recording, kQuick).groups[0].lost_windows, "");
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// Metrics that a client reads seldom.
+#include <gtest/gtest.h>
+
+#include "daemon/experiment/experiment.h"
+#include "tests/experiment/told.h"
+
+namespace sbump {
+namespace {
+
+// Then it is not the unit that is long.
+TEST(ExperimentMetricTest, AMetricThatIsReadTooSeldomForTheBudget) {
+  FakeSpecimen service = Service(0.1);
+  service.shortest_window_ns = 20'000'000'000;
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 20"), 0)
+      << status;
+}
+
+// The windows that are too short for it, while it is looked for, are not what is wrong.
+TEST(ExperimentMetricTest, AMetricThatIsReadTooSeldomForTheBudgetIsToldAtOnce) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 200'000'000'000;
+  service.on_work = [](const Arm&, Window& window) { window = {.flaw = "too few samples"}; };
+  Told told;
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 3.3 min"), 0)
+      << status;
+  EXPECT_LT(service.NowNs(), 3'000'000'000);
+}
+
+// One read in two seconds: none has been seen to move when others would have been given up.
+TEST(ExperimentMetricTest, AMetricThatIsReadSeldomIsWaitedFor) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 40'000'000'000;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (service.NowNs() < 18'000'000'000) window = {.flaw = "too few samples"};
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 100'000'000'000'000;
+  service.ends_at_ns = 60'000'000'000;
+  EXPECT_EQ(RunExperiment(service, kGroups, wishes, told).message(), "the session has ended");
+}
+
+// A first read that was slow, or how often it is read is not known yet.
+TEST(ExperimentMetricTest, HowOftenAMetricIsReadIsNotJudgedByTheFirstReads) {
+  FakeSpecimen service = Service(0.01);
+  service.shortest_window_ns = 1'000'000'000;
+  service.on_work = [&](const Arm&, Window& window) {
+    if (service.NowNs() < 1'500'000'000)
+      window = {.flaw = "too few samples"};
+    else
+      service.shortest_window_ns = 50'000'000;
+  };
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 45'000'000'000;
+  EXPECT_TRUE(RunExperiment(service, kGroups, wishes, told).ok());
+}
+
+// Its windows are long: the pilot leaves what the fewest blocks take.
+TEST(ExperimentMetricTest, AMetricThatIsReadSeldomLeavesTimeForTheExperiment) {
+  FakeSpecimen service(kUnitNs, {FakeGroup{}, FakeGroup{}});
+  service.noise = 0.5;
+  service.shortest_window_ns = 500'000'000;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 36'000'000'000;
+  const std::vector<Group> groups = {{"one"}, {"gate", GroupRole::kPositiveControl}};
+  const uint64_t begin_ns = service.NowNs();
+  const absl::Status status = RunExperiment(service, groups, wishes, told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_LE(service.NowNs() - begin_ns, wishes.budget_ns * 11 / 10);
+}
+
+}  // namespace
+}  // namespace sbump
