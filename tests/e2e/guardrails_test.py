@@ -1,4 +1,6 @@
 """Sessions that weigh more than their client allowed end by themselves, and say why."""
+import re
+
 from harness.case import main
 from harness.sweeps import STEP, SweepCase
 
@@ -30,7 +32,8 @@ class GuardrailsTest(SweepCase):
         session = self.attach(target, "--target", "*steady.py:step", "--max-rate", 50)
         target.ask("call", "step", 100)
         last = session.wait_end()
-        self.assertEqual(last["end"]["reason"], "guardrail: at least 100 matching calls a second, and the most is 50")
+        said = re.fullmatch(r"guardrail: at least (\d+) matching calls a second, and the most is 50", last["end"]["reason"])
+        self.assertTrue(50 < int(said[1]) <= 100, last["end"])  # fewer than all where it looks while they are made
         self.assert_clean_proof(last)
         self.assert_nothing_left(target)
         self.assert_ends_well(target)
@@ -64,7 +67,7 @@ class GuardrailsTest(SweepCase):
     def test_experiments(self):
         """The largest dose is 10 % of the time, and is given after some blocks' windows at the latest."""
         target = self.start_service()
-        answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "30s", "--max-duty", "1%")
+        answer = self.sweep(target, "--target", "*/service.py:critical", "--max-duty", "1%", budget_s=30)
         self.assertEqual(answer.code, ENDED_EARLY, answer)
         self.assertRegex(answer.err, r"guardrail: at least \d+ % of the time was injected, and the most is 1 %")
         answer = self.daemon.ctl("rank", "--pid", target.pid, "--metric", STEP, "--yes", "--budget", "60s", "--max-rate", 10)

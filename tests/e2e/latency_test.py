@@ -27,9 +27,8 @@ class LatencyTest(SweepCase):
         groups = ("--group", "before=*/open_loop.py:answer", "--group", "after=*/open_loop.py:tidy")
         soon = ("--top-share", "40", "--margin", "0.3", "--no-controls")
         with metrics.served(lambda: histogram.text("took_seconds")) as url:
-            latency = self.results_of(self.sweep(target, *groups, *soon, "--budget", "50s",
-                                                 metric="prom:%s#p50(took_seconds)" % url, seconds=150))
-        throughput = self.results_of(self.sweep(target, *groups, *soon, "--budget", "15s", metric="calls:*/open_loop.py:step"))
+            latency = self.results_of(self.sweep(target, *groups, *soon, budget_s=50, metric="prom:%s#p50(took_seconds)" % url))
+        throughput = self.results_of(self.sweep(target, *groups, *soon, budget_s=15, metric="calls:*/open_loop.py:step"))
         self.assertEqual(latency["before"]["verdict"], "MATTERS", latency)
         self.assertNotEqual(latency["after"]["verdict"], "MATTERS", latency)
         self.assertTrue(0.7 < latency["before"]["criticality"] < 1.3, latency)
@@ -48,8 +47,8 @@ class LatencyTest(SweepCase):
         histogram = metrics.Histogram(log, [1e-6 * bound for bound in range(50, 10000, 50)], scale=1e-6)
         groups = ("--group", "rare=*/open_loop.py:again", "--group", "usual=*/open_loop.py:at_once")
         with metrics.served(lambda: histogram.text("took_seconds")) as url:
-            results = self.results_of(self.sweep(target, *groups, "--top-share", "2", "--margin", "0.3", "--budget", "45s",
-                                                 metric="prom:%s#p99(took_seconds)" % url, seconds=150))
+            results = self.results_of(self.sweep(target, *groups, "--top-share", "2", "--margin", "0.3", budget_s=45,
+                                                 metric="prom:%s#p99(took_seconds)" % url))
         rare = results["rare"]
         self.assertEqual(rare["verdict"], "MATTERS", results)
         self.assertAlmostEqual(rare["hits_per_unit"], 0.04, delta=0.005)
@@ -73,13 +72,12 @@ class LatencyTest(SweepCase):
             self.addCleanup(session.kill)
             plan = session.wait_for(lambda line: "plan" in line, 60)["plan"]
             session.child.send_signal(signal.SIGINT)
-            session.child.wait(20)
+            session.wait_exit(20)
         self.assertTrue(any("the latency is found in a bucket from" in warning for warning in plan["warnings"]), plan)
         self.assert_no_session()
         of_one = metrics.Histogram(log, [0.0001, 10], scale=1e-6)
         with metrics.served(lambda: of_one.text("took_seconds")) as url:
-            answer = self.sweep(target, "--target", "*/open_loop.py:answer", "--budget", "60s",
-                                metric="prom:%s#p50(took_seconds)" % url)
+            answer = self.sweep(target, "--target", "*/open_loop.py:answer", budget_s=60, metric="prom:%s#p50(took_seconds)" % url)
         self.assertEqual(answer.code, 13, answer)
         self.assertIn("lies in one bucket of the histogram, from 100.00 us to 10.0 s", answer.err)
         self.assert_nothing_left(target)

@@ -69,7 +69,7 @@ class LimitsTest(Guarded):
         number = json.loads(self.ctl_as(ALICE, "list", "--format", "json").out)["sessions"][0]["session_id"]
         update = self.ctl_as(ALICE, "update", number, "--delay", "1us")
         self.assert_refused(update, WRONG_STATE, "the session is an experiment's")
-        self.assertEqual(sweep.child.wait(40), 0, sweep.errors)
+        self.assertEqual(sweep.wait_exit(40), 0, sweep.errors)
         self.assertEqual(sweep.updates[-1]["results"][0]["name"], "targets")
         # Its targets, and those of its windows without probes: not each time that one begins.
         self.assertEqual(len(self.records("attach")), 1)

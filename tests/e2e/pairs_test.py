@@ -16,8 +16,8 @@ class PairsTest(SweepCase):
         target.ask("start")
         for other, wrong, least, most in (("right", "ADDITIVE", -1.4, -0.6), ("tail", "SUB_ADDITIVE", -0.3, 0.3)):
             answer = self.sweep(target, "--children", "--factorial", "--group", "left=*/tied.py:left",
-                                "--group", "%s=*/tied.py:%s" % (other, other), "--budget", "25s", "--top-share", "60",
-                                "--margin", "0.3", "--no-controls", metric="calls:*/tied.py:step")
+                                "--group", "%s=*/tied.py:%s" % (other, other), "--top-share", "60", "--margin",
+                                "0.3", "--no-controls", budget_s=25, metric="calls:*/tied.py:step")
             results = self.results_of(answer)
             self.assertEqual({name: result["verdict"] for name, result in results.items()},
                              {"left": "MATTERS", other: "MATTERS"}, answer)

@@ -9,11 +9,12 @@ from harness.case import Case, main
 from harness.models import ModelCase
 from harness.quiet import judges_times
 from harness.session import Session
+from harness.sweeps import within_budget
 
 BAD_ARGUMENTS, NO_MATCH, INVALID = 2, 7, 16
 STEP = ("--metric", "calls:*/thirty.py:step")
 # Larger doses and a wider margin than the defaults: soon an answer, on a machine that others use too.
-SOON = ("--yes", "--top-share", "40", "--margin", "0.3", "--look", "1s")
+SOON = ("--yes", "--top-share", "40", "--margin", "0.3", "--look", "1s", "--max-stop", "1s")
 
 
 def named(ranking, verdict):
@@ -27,8 +28,9 @@ class RankTest(Case):
         self.addCleanup(shutil.rmtree, target.ask("start"))
         return target
 
-    def rank(self, target, *arguments, metric=STEP, seconds=180):
-        return self.daemon.ctl("rank", "--pid", target.pid, *metric, *SOON, "--format", "json", *arguments, seconds=seconds)
+    def rank(self, target, *arguments, budget_s=120, metric=STEP):
+        return within_budget(lambda budget, seconds: self.daemon.ctl(
+            "rank", "--pid", target.pid, *metric, *SOON, "--format", "json", *arguments, *budget, seconds=seconds), budget_s)
 
     def ranking_of(self, answer):
         self.assertEqual(answer.code, 0, answer)
@@ -41,7 +43,7 @@ class RankTest(Case):
 
     def test_three_of_thirty_modules(self):
         target = self.start_service()
-        answer = self.rank(target, "--depth", "module", "--budget", "120s", "--no-confirmation")
+        answer = self.rank(target, "--depth", "module", "--no-confirmation", budget_s=120)
         ranking = self.ranking_of(answer)
         modules = named(ranking, "MATTERS")
         self.assertEqual(modules, {"shop.part_03", "shop.part_14", "shop.part_22"}, answer)
@@ -57,7 +59,7 @@ class RankTest(Case):
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "rank.sbump"
         chosen = [flag for number in (2, 3, 4) for flag in ("--target", "*/part_%02d.py:*" % number)]
-        answer = self.rank(target, *chosen, "--exclude", "shop.part_03:helper", "--budget", "70s", "-o", file,
+        answer = self.rank(target, *chosen, "--exclude", "shop.part_03:helper", "-o", file, budget_s=70,
                            metric=("--metric", "calls:__main__:step"))
         ranking = self.ranking_of(answer)
         functions = {"shop.part_03:" + name for name in ("work", "Part.run")}
@@ -77,7 +79,7 @@ class RankTest(Case):
         target = self.start_service()
         groups = [flag for group in ("hot=*/part_03.py:*", "hot=*/part_04.py:*", "cold=*/part_0[56].py:*", "idle=*/thirty.py:load")
                   for flag in ("--group", group)]
-        ranking = self.ranking_of(self.rank(target, *groups, "--depth", "module", "--budget", "70s", "--no-confirmation"))
+        ranking = self.ranking_of(self.rank(target, *groups, "--depth", "module", "--no-confirmation", budget_s=70))
         verdicts = {result["name"]: result["verdict"] for result in ranking["results"]}
         opened = {one["group"]["name"]: one["parts"] for one in ranking["opened"]}
         self.assertEqual(set(opened["hot"]), {"shop.part_03", "shop.part_04"}, ranking)
@@ -91,7 +93,7 @@ class RankTest(Case):
         """Which is not ranked itself, and is in none of the groups."""
         target = self.start_service()
         answer = self.rank(target, "--target", "*/part_0[34].py:*", "--negative-control", "*/part_03.py:*", "--depth", "module",
-                           "--budget", "25s", "--no-confirmation")
+                           "--no-confirmation", budget_s=25)
         self.assertEqual(answer.code, INVALID, answer)
         ranking = json.loads(answer.out.splitlines()[-1])
         self.assertIn("the negative control", ranking["invalid"])
@@ -104,7 +106,7 @@ class RankTest(Case):
         target = self.start_target(interpreters.any_supported(), "service.py")
         target.ask("start", str(log))
         with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
-            answer = self.rank(target, "--target", "*/service.py:*", "--budget", "80s", "--no-confirmation",
+            answer = self.rank(target, "--target", "*/service.py:*", "--no-confirmation", budget_s=80,
                                metric=("--metric", "prom:%s#units_total" % url))
         ranking = self.ranking_of(answer)
         names = {name.rpartition(":")[2] for name in named(ranking, "MATTERS")}
@@ -128,7 +130,7 @@ class RankTest(Case):
         self.addCleanup(session.kill)
         session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 60)
         session.child.send_signal(signal.SIGINT)
-        self.assertEqual(session.child.wait(30), INVALID, session.child.errors)  # too few blocks for any verdict
+        self.assertEqual(session.wait_exit(30), INVALID, session.child.errors)  # too few blocks for any verdict
         last = session.updates[-1]
         self.assertTrue(last["partial"])
         self.assertEqual({result["verdict"] for result in last["results"]}, {"INVALID"})

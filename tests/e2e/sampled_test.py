@@ -13,7 +13,7 @@ from harness.sweeps import SweepCase
 class SampledTest(SweepCase):
     def assert_tells_them_apart(self, target, metric, *more):
         answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
-                            "--budget", "90s", "--top-share", "40", "--margin", "0.3", *more, metric=metric, seconds=180)
+                            "--top-share", "40", "--margin", "0.3", *more, budget_s=90, metric=metric)
         results = self.results_of(answer)
         self.assertEqual(results["critical"]["verdict"], "MATTERS", answer)
         self.assertTrue(0.7 < results["critical"]["criticality"] < 1.3, results)
@@ -29,8 +29,8 @@ class SampledTest(SweepCase):
     def test_a_native_metric(self):
         log = pathlib.Path(self.scratch) / "log"
         log.touch()
-        answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "15s", "--top-share",
-                            "40", "--margin", "0.3", metric="native:*/libc.so.6:write")
+        answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--top-share", "40",
+                            "--margin", "0.3", budget_s=15, metric="native:*/libc.so.6:write")
         result = self.results_of(answer)["targets"]
         self.assertEqual(result["verdict"], "MATTERS", answer)
         self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
@@ -41,8 +41,8 @@ class SampledTest(SweepCase):
             log.touch()
             with metrics.served(lambda: json.dumps({"units": log.stat().st_size // 5})) as url:
                 metric = form % (url if "http" in form else log)
-                answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--budget", "70s",
-                                    "--top-share", "40", "--margin", "0.3", metric=metric)
+                answer = self.sweep(self.start_service(log=log), "--target", "*/service.py:critical", "--top-share", "40",
+                                    "--margin", "0.3", budget_s=70, metric=metric)
             result = self.results_of(answer)["targets"]
             self.assertEqual(result["verdict"], "MATTERS", answer)
             self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
@@ -60,7 +60,7 @@ class SampledTest(SweepCase):
         target = self.start_service()
         with metrics.ticking(log, 1000):
             answer = self.sweep(target, "--target", "*/service.py:critical", "--positive-control", "*/service.py:step",
-                                "--budget", "60s", "--top-share", "40", metric="log:%s#^tick$" % log)
+                                "--top-share", "40", budget_s=60, metric="log:%s#^tick$" % log)
         self.assertEqual(answer.code, 16, answer)
         self.assertIn("the positive control failed: delays in */service.py:step", json.loads(answer.out.splitlines()[-1])["invalid"])
         self.assert_unharmed(target)
@@ -73,9 +73,9 @@ class SampledTest(SweepCase):
         target = self.start_target(interpreters.any_supported(), "service.py")
         target.ask("start_many", 10, str(log))
         verdicts = []
-        for control in ((), ("--positive-control", "*/service.py:step")):
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin", "0.25",
-                                *control, metric="log:%s#^unit$" % log)
+        for budget_s, control in ((50, ()), (90, ("--positive-control", "*/service.py:step"))):
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--top-share", "40", "--margin", "0.25",
+                                *control, budget_s=budget_s, metric="log:%s#^unit$" % log)
             result = self.results_of(answer)["targets"]
             self.assertTrue(0 < result["criticality"] < 0.25, answer)
             verdicts.append(result["verdict"])
@@ -91,8 +91,8 @@ class SampledTest(SweepCase):
         target = self.start_service(log=log)
         with metrics.served(lambda: "units_total %d\n" % (log.stat().st_size // 5)) as url:
             target.ask("beget", 8, 4)
-            answer = self.sweep(target, "--children", "--target", "*/service.py:critical", "--budget", "70s", "--top-share", "40",
-                                "--margin", "0.3", metric="prom:%s#units_total" % url)
+            answer = self.sweep(target, "--children", "--target", "*/service.py:critical", "--top-share", "40",
+                                "--margin", "0.3", budget_s=70, metric="prom:%s#units_total" % url)
         result = self.results_of(answer)["targets"]
         self.assertEqual(result["verdict"], "MATTERS", answer)
         windows = [line["window"] for line in map(json.loads, answer.out.splitlines()) if "window" in line]
@@ -120,8 +120,8 @@ class SampledTest(SweepCase):
                 return "other_total 1\n"
             return "units_total %d\n" % (log.stat().st_size // 5)
         with metrics.served(page) as url:
-            answer = self.sweep(target, "--target", "*/service.py:critical", "--budget", "50s", "--top-share", "40", "--margin",
-                                "0.3", metric="prom:%s#units_total" % url)
+            answer = self.sweep(target, "--target", "*/service.py:critical", "--top-share", "40", "--margin", "0.3",
+                                budget_s=50, metric="prom:%s#units_total" % url)
         self.assertGreater(len(missed), 10)
         self.assertEqual(self.results_of(answer)["targets"]["verdict"], "MATTERS", answer)
         self.assert_unharmed(target)

@@ -75,10 +75,15 @@ class Session:
     def id(self):
         return self.updates[0]["session_id"]
 
+    def wait_exit(self, seconds=20):
+        """The client's exit status. All that it wrote is read then."""
+        code = self.child.wait(seconds)
+        self.child.output.wait_closed(5)
+        return code
+
     def wait_end(self, seconds=30):
         """The last update. The client has ended then."""
-        self.child.wait(seconds)
-        self.child.output.wait_closed(5)
+        self.wait_exit(seconds)
         updates = self.updates
         if not updates or updates[-1]["state"] != "ENDED":
             raise AssertionError("no last update; status %s: %s\n%s" % (
