@@ -13,13 +13,13 @@ const ProcessMark* Find(const Mark& mark, size_t number) {
 uint64_t Less(uint64_t after, uint64_t before) { return after - std::min(after, before); }
 
 // From the last unit before the window to the last in it; without those the time in between. Where
-// there was none for as long as a window before it, that time is another window's already.
+// there was none for several windows before it, those have counted their time already. Of units
+// that take longer than a window, too, that is a window's time on average, whenever they begin.
 uint64_t TimeOf(const ProcessMark& before, const ProcessMark& after) {
   const uint64_t whole_ns = std::max<uint64_t>(Less(after.at_ns, before.at_ns), 1);
   if (before.last_unit_ns == 0 || after.last_unit_ns <= before.last_unit_ns) return whole_ns;
-  if (Less(before.at_ns, before.last_unit_ns) > whole_ns)
-    return std::max<uint64_t>(Less(after.last_unit_ns, before.at_ns), 1);
-  return after.last_unit_ns - before.last_unit_ns;
+  const uint64_t counted_ns = Less(before.at_ns, before.last_unit_ns) / whole_ns * whole_ns;
+  return std::max<uint64_t>(Less(after.last_unit_ns - before.last_unit_ns, counted_ns), 1);
 }
 
 void AddGroups(const ProcessMark& before, const ProcessMark& after, Window& window) {

@@ -85,7 +85,26 @@ TEST(WindowsTest, NoTimeCountsTwice) {
   const Window window = WindowBetween({MarkOf(0, 1'000, 5, 1'000), MarkOf(1, 3'000, 5, 900)},
                                       {MarkOf(0, 2'000, 15, 2'000), MarkOf(1, 4'000, 6, 3'500)}, 1);
   EXPECT_EQ(window.units, 11);
-  EXPECT_DOUBLE_EQ(window.work_ns, 1'500);
+  EXPECT_DOUBLE_EQ(window.work_ns, 1'600);
+}
+
+// Whether its units are short or longer than a window, and wherever in them it begins.
+TEST(WindowsTest, AProcessThatAlwaysWorksCountsForTheWholeTime) {
+  constexpr uint64_t kWindow = 1'000, kBegin = 1'000'000;
+  for (const uint64_t unit : {70, 1'000, 1'200, 1'500, 1'700, 2'000, 3'700}) {
+    double work_ns = 0, units = 0;
+    for (uint64_t phase = 0; phase < unit; ++phase) {
+      const auto mark = [&](uint64_t at) {
+        const uint64_t made = (at - phase) / unit;
+        return Mark{MarkOf(0, at, made, phase + made * unit)};
+      };
+      const Window window = WindowBetween(mark(kBegin), mark(kBegin + kWindow), 1);
+      work_ns += window.work_ns;
+      units += window.units;
+    }
+    EXPECT_NEAR(work_ns / static_cast<double>(unit), kWindow, 2) << unit;
+    EXPECT_NEAR(work_ns / units, static_cast<double>(unit), 0.005 * static_cast<double>(unit));
+  }
 }
 
 // A counter that went backwards (another program of the same number) adds nothing.
