@@ -22,6 +22,7 @@ absl::Status Wrong(std::string why) { return absl::InvalidArgumentError(std::mov
 struct Tested {
   const v1::GroupResult* result = nullptr;
   const v1::TargetSelection* selection = nullptr;  // null: not in what was asked
+  double margin = 0;                               // of its experiment; 0: there was none
 };
 
 class TestedGroups {
@@ -46,7 +47,8 @@ class TestedGroups {
     for (const size_t i : stage.ranked) {
       const v1::GroupResult& result = stage.made.result.results(static_cast<int>(i));
       if (result.role() != v1::TESTED || result.blocks() == 0) continue;
-      const Tested tested = {.result = &result, .selection = selections[result.name()]};
+      const Tested tested = {
+          .result = &result, .selection = selections[result.name()], .margin = MarginOf(stage)};
       if (tested_.insert_or_assign(result.name(), tested).second) names_.push_back(result.name());
     }
   }
@@ -104,18 +106,22 @@ std::string WordsOf(const Estimated& difference, double margin, size_t groups, s
   return StrCat("no difference was found, and none is ruled out: ", numbers);
 }
 
-void Compare(const v1::GroupResult& first, const v1::GroupResult& second, double margin,
-             size_t groups, v1::GroupComparison& message) {
-  const Estimated difference = DifferenceOf(EstimatedOf(first), EstimatedOf(second));
-  message.set_name(first.name());
-  *message.mutable_first() = first;
-  *message.mutable_second() = second;
+// By the narrower of their margins: each is a share of all that there was to be felt, which may be
+// less in one of the runs.
+void Compare(const Tested& first, const Tested& second, size_t groups,
+             v1::GroupComparison& message) {
+  const Estimated difference =
+      DifferenceOf(EstimatedOf(*first.result), EstimatedOf(*second.result));
+  message.set_name(first.result->name());
+  *message.mutable_first() = *first.result;
+  *message.mutable_second() = *second.result;
   message.set_difference(difference.estimate);
   if (difference.interval) {
     message.set_difference_low(difference.interval->low);
     message.set_difference_high(difference.interval->high);
   }
-  message.set_words(WordsOf(difference, margin, groups, std::min(first.blocks(), second.blocks())));
+  message.set_words(WordsOf(difference, std::min(first.margin, second.margin), groups,
+                            std::min(first.result->blocks(), second.result->blocks())));
 }
 
 void WarnOfTargets(const TestedGroups& first, const TestedGroups& second,
@@ -158,13 +164,13 @@ void WarnOfRuns(const Report& first, const Report& second, v1::RunComparison& co
   }
 }
 
-void AddGroups(const TestedGroups& first, const TestedGroups& second, double margin,
+void AddGroups(const TestedGroups& first, const TestedGroups& second,
                v1::RunComparison& comparison) {
   const auto groups = static_cast<size_t>(std::ranges::count_if(
       first.names(), [&](const std::string& name) { return second.Find(name) != nullptr; }));
   for (const std::string& name : first.names()) {
     if (const Tested* other = second.Find(name))
-      Compare(*first.Find(name)->result, *other->result, margin, groups, *comparison.add_groups());
+      Compare(*first.Find(name), *other, groups, *comparison.add_groups());
     else
       comparison.add_only_first(name);
   }
@@ -196,9 +202,7 @@ absl::StatusOr<v1::RunComparison> CompareRuns(const Report& first, const Report&
   v1::RunComparison comparison;
   comparison.set_first_unit_ns(UnitNs(first));
   comparison.set_second_unit_ns(UnitNs(second));
-  // The narrower one: it is a share of all that there is to be felt, which may be less in one of
-  // them.
-  AddGroups(all_first, all_second, std::min(MarginOf(first), MarginOf(second)), comparison);
+  AddGroups(all_first, all_second, comparison);
   if (comparison.groups().empty())
     return Wrong(
         "the runs cannot be compared: no group of the first is one that the second "

@@ -1,5 +1,7 @@
 #include "client/experiment/compare_runs.h"
 
+#include <utility>
+
 #include "client/text_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,6 +49,38 @@ TEST(CompareRuns, ARunIsNotOtherThanItself) {
     EXPECT_GT(group.difference_high(), 0);
     EXPECT_THAT(group.words(), HasSubstr("no difference was found, and none is ruled out"));
   }
+}
+
+RunFile WithMargin(double margin) {
+  RunFile file = RealRun();
+  file.stages[0].experiment.set_margin(margin);
+  file.stages[0].told.reset();
+  file.gaps.clear();
+  return file;
+}
+
+// Their difference is known to 0.38.
+TEST(CompareRuns, TheNarrowerMarginIsTheOne) {
+  for (const auto& [first, second] : {std::pair(1.0, 2.0), {2.0, 1.0}}) {
+    const v1::RunComparison comparison = Compared(WithMargin(first), WithMargin(second));
+    EXPECT_THAT(comparison.groups(0).words(),
+                HasSubstr("it matters as much in both, within the margin of 1.0"));
+  }
+  EXPECT_THAT(Compared(WithMargin(0.1), WithMargin(2)).groups(0).words(),
+              HasSubstr("no difference was found, and none is ruled out"));
+}
+
+// As where an experiment with parts of a package felt little of them.
+TEST(CompareRuns, AGroupHasTheMarginOfItsOwnExperiment) {
+  RunFile run = RankedRun();
+  run.stages[0].experiment.set_margin(1);
+  for (RunStage& stage : run.stages) stage.told.reset();
+  run.gaps.clear();
+  const v1::RunComparison comparison = Compared(run, run);
+  ASSERT_EQ(comparison.groups(0).name(), "app.engine");
+  EXPECT_THAT(comparison.groups(0).words(), HasSubstr("within the margin of 1.0"));
+  ASSERT_EQ(comparison.groups(2).name(), "app.engine.decode");
+  EXPECT_THAT(comparison.groups(2).words(), HasSubstr("none is ruled out"));
 }
 
 TEST(CompareRuns, WhatMattersLessIsFound) {
