@@ -1,5 +1,7 @@
 #include "client/experiment/ranking.h"
 
+#include <algorithm>
+
 #include "daemon/estimate/stolen_time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -132,6 +134,20 @@ TEST(Ranking, PartsAddUpWeighedByTheirCalls) {
   EXPECT_LT(opened.parts_low(), opened.parts_criticality());
   EXPECT_GT(opened.parts_high(), opened.parts_criticality());
   EXPECT_THAT(opened.words(), HasSubstr("of the 0.70 of the whole: they add up"));
+}
+
+// Of the whole, and of all that a unit may come to where the whole is more than that.
+TEST(Ranking, PartsAddUpWhereTheGapIsSurelyLessThanAQuarter) {
+  for (const double whole : {0.2, 0.8, 3.0}) {
+    const double quarter = 0.25 * std::min(whole, 1.0);
+    const auto words = [&](double half_width) {
+      return Opened(Group("whole", v1::MATTERS, whole, 0.001),
+                    {Group("a", v1::MATTERS, whole, half_width)})
+          .words();
+    };
+    EXPECT_THAT(words(0.9 * quarter), HasSubstr(": they add up")) << whole;
+    EXPECT_THAT(words(1.1 * quarter), HasSubstr("it takes narrower intervals")) << whole;
+  }
 }
 
 TEST(Ranking, PartsThatWaitForEachOtherAreLess) {
