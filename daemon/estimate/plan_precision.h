@@ -21,6 +21,10 @@ struct Precision {
 // Of what is planned for, and of what is said to be needed.
 inline constexpr double kPlannedPower = 0.8;
 
+// Half of a 95 % interval with which what has no effect is said not to matter with a power of
+// kPlannedPower: 1.96 of 2.93 standard errors, which by both one-sided tests at 5 % the margin is.
+inline constexpr double kShareOfMargin = 0.67;
+
 // Of all doses of a group, the top one being 1.
 double SumOfDoses(size_t doses);
 

@@ -12,6 +12,7 @@
 #include "daemon/estimate/check_recording.h"
 #include "daemon/estimate/noise.h"
 #include "daemon/estimate/plan.h"
+#include "daemon/estimate/plan_precision.h"
 #include "daemon/estimate/schedule.h"
 #include "daemon/estimate/stolen_time.h"
 #include "daemon/estimate/words.h"
@@ -22,9 +23,6 @@ namespace {
 
 // The rest is for switches of arms, bare windows' probes, and the detach.
 constexpr double kShareForBlocks = 0.95;
-// Half the interval, of the margin: with it what has no effect is said not to matter 4 times out of
-// 5 (1.96 standard errors, and a margin of 2.93 of them, by both one-sided tests at 5 %).
-constexpr double kShareOfMargin = 0.67;
 // What probes cost by themselves, of a unit's time: more is told.
 constexpr double kMuchForProbes = 0.05;
 // Within the pilot, of a unit's time: more is told.
