@@ -33,7 +33,7 @@ absl::Status ParseJson(std::string_view line, google::protobuf::Message& message
   return absl::OkStatus();
 }
 
-// What a message repeats is bounded, whatever it is.
+// What a message itself repeats. What those repeat in turn is bounded by its line.
 absl::Status CheckItems(std::initializer_list<int> counts) {
   const int most = std::max(counts);
   if (most <= kMostRunItems) return absl::OkStatus();

@@ -61,7 +61,7 @@ class MetricFeed {
   absl::StatusOr<std::vector<MetricSample>> Await(uint64_t begin_ns, uint64_t end_ns,
                                                   uint64_t give_up_ns);
   // Between samples, usually: the median of the last ones. One slow read, as the first often
-  // is, does not move it. Nothing before there are two.
+  // is, does not move it. Nothing before there are three.
   std::optional<uint64_t> interval_ns() const;
 
  private:

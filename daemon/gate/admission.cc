@@ -161,7 +161,7 @@ Admission::Recorded* Admission::Find(const Recorded& target) {
   return found == targets_.end() ? nullptr : &*found;
 }
 
-bool Admission::IsRecorded(const TargetRules& rules, Recorded& known) {
+bool Admission::HasOrTakesBack(const TargetRules& rules, Recorded& known) {
   if (known.rules == rules) return true;
   if (rules.arm == nullptr) return false;
   const auto is_it = [&](TargetRules other) {
@@ -228,7 +228,7 @@ absl::Status Admission::OnTarget(const TargetProcess& process, const std::string
     if (Recorded* known = Find(target); known != nullptr) {
       known->facts = facts;
       NoteRaised();
-      if (IsRecorded(rules, *known)) return absl::OkStatus();
+      if (HasOrTakesBack(rules, *known)) return absl::OkStatus();
       is_known = true;
     }
   }

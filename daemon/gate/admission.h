@@ -66,9 +66,9 @@ class Admission {
                        const TargetRules& rules) const;
   // Holding mutex_.
   Recorded* Find(const Recorded& target);
-  // Also of an experiment that goes back to lists which it had before: they are then `known`'s
-  // again.
-  static bool IsRecorded(const TargetRules& rules, Recorded& known);
+  // Whether they are the ones that `known` has, or, of an experiment, had before: it has them again
+  // then.
+  static bool HasOrTakesBack(const TargetRules& rules, Recorded& known);
   std::vector<TargetFacts> FactsOfAll() const;
   void NoteRaised();
   AuditRecord EndOf(const std::vector<TargetFacts>& all, size_t i, const std::string& reason,
