@@ -28,9 +28,10 @@ namespace {
 // The daemon waits a little longer (experiments.proto).
 constexpr uint64_t kLongestQuestionNs = 120'000'000'000;
 
-// No, too, where Ctrl-C comes first, or nobody answers. What was typed before the question is no
-// answer to it.
-bool AskOnTerminal(const Stopper& stopper) {
+enum class Consent { kYes, kNo, kNobody };
+
+// No, too, where Ctrl-C comes first. What was typed before the question is no answer to it.
+Consent AskOnTerminal(const Stopper& stopper) {
   constexpr int kLookAgainMs = 100;
   tcflush(STDIN_FILENO, TCIFLUSH);
   const uint64_t until_ns = MonotonicNs() + kLongestQuestionNs;
@@ -39,11 +40,11 @@ bool AskOnTerminal(const Stopper& stopper) {
   while (poll(&input, 1, kLookAgainMs) <= 0) {  // also where a signal comes in between
     if (!stopper.is_stopped() && MonotonicNs() < until_ns) continue;
     std::cerr << "\n";
-    return false;
+    return stopper.is_stopped() ? Consent::kNo : Consent::kNobody;
   }
   std::string answer;
   std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
+  return answer == "y" || answer == "Y" || answer == "yes" ? Consent::kYes : Consent::kNo;
 }
 
 size_t WidthOf(int fd) { return IsTerminal(fd) ? SizeOf(fd).columns : kUnlimitedWidth; }
@@ -103,7 +104,9 @@ class Follower {
     if (Outcome outcome = OfSession(); outcome.code != ExitCode::kOk) return outcome;
     if (end_.declined)
       return {ExitCode::kInvalid,
-              "the plan was declined: nothing was measured, and nothing is slowed"};
+              StrCat(nobody_answered_ ? "nobody answered within " + HumanNs(kLongestQuestionNs)
+                                      : "the plan was declined",
+                     ": nothing was measured, and nothing is slowed")};
     const std::string_view message = ToStd(status.message());
     if (message.starts_with("guardrail: "))
       return {ExitCode::kGuardrail, Printable(std::string(message))};
@@ -161,7 +164,9 @@ class Follower {
     if (!seen_.experiment.asks_first()) return;
     if (!before_asking_.empty()) std::cerr << before_asking_ << "\n";
     const uint64_t begin_ns = MonotonicNs();
-    end_.declined = !AskOnTerminal(stopper_);
+    const Consent consent = AskOnTerminal(stopper_);
+    end_.declined = consent != Consent::kYes;
+    nobody_answered_ = consent == Consent::kNobody;
     end_.asked_ns = MonotonicNs() - begin_ns;
     requests_->Approve(!end_.declined);
   }
@@ -177,6 +182,7 @@ class Follower {
   UpdateMerger merger_;
   std::optional<v1::SessionUpdate> last_;  // of the session
   RunStage seen_;                          // what was asked, and the plan's windows
+  bool nobody_answered_ = false;
   ExperimentEnd end_;
 };
 

@@ -12,7 +12,7 @@ inline constexpr double kLeastTopDelayNs = 10'000;
 inline constexpr uint64_t kDefaultExperimentNs = 600'000'000'000;
 
 // How long a plan waits for its approval. sbumpctl asks for ten seconds less.
-inline constexpr uint64_t kLongestQuestionNs = 130'000'000'000;
+inline constexpr uint64_t kLongestApprovalNs = 130'000'000'000;
 
 // The last two have plans: an experiment is the one or the other, to whoever asks.
 enum class ExperimentPhase { kPreflight, kPilot, kMain, kConfirmation };

@@ -261,12 +261,12 @@ absl::StatusOr<bool> ExperimentJob::OnPlan(const ExperimentPlan& plan) {
   if (!request_->wishes.asks_first) return true;
   std::unique_lock lock(mutex_);
   const bool is_answered =
-      changed_.wait_for(lock, std::chrono::nanoseconds(kLongestQuestionNs),
+      changed_.wait_for(lock, std::chrono::nanoseconds(kLongestApprovalNs),
                         [this] { return approval_.has_value() || !interrupted_.ok(); });
   if (approval_) return *approval_;
   if (is_answered) return interrupted_;
   return absl::CancelledError(StrCat("nobody has approved the plan for ",
-                                     kLongestQuestionNs / 1'000'000'000, " s: nothing was slowed"));
+                                     kLongestApprovalNs / 1'000'000'000, " s: nothing was slowed"));
 }
 
 void ExperimentJob::OnAnswer(const ExperimentAnswer& answer) {

@@ -288,7 +288,7 @@ v1::AttachRequest AttachOf(const v1::Experiment& request, const v1::TargetSelect
     // What a policy's max_ttl judges. Stops and late windows take more than was planned; and the
     // plan is looked at for a while.
     attach.set_ttl_ns(longest_ns + 60'000'000'000 +
-                      (request.asks_first() ? kLongestQuestionNs : 0));
+                      (request.asks_first() ? kLongestApprovalNs : 0));
   }
   return attach;
 }

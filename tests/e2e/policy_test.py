@@ -147,10 +147,7 @@ class ReloadTest(Guarded):
         self.assert_ends_well(target)
 
     def call_as(self, uid, method, message):
-        call, reply = raw_call.start(as_user(uid), self.daemon.socket, method, message, self.scratch)
-        self.addCleanup(call.wait)
-        self.addCleanup(call.kill)
-        return call, reply
+        return raw_call.start(self, as_user(uid), method, message)
 
     def test_a_revoked_role_sees_no_more_of_modules(self):
         self.start("callers:\n  - {user: %d, role: viewer}\n" % BOB)

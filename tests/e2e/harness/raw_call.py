@@ -18,12 +18,14 @@ def field(tag, content):
     return varint(tag << 3 | 2) + varint(len(content)) + content
 
 
-def start(prefix, socket, method, message, directory):
+def start(case, prefix, method, *messages):
     """The call, which ends with its stream, and what gives all that came so far: headers, replies and trailers."""
-    reply = tempfile.TemporaryFile(dir=directory)
-    call = subprocess.Popen([*prefix, "/usr/bin/curl", "-sSNi", "--http2-prior-knowledge", "--unix-socket", socket,
+    reply = tempfile.TemporaryFile(dir=case.scratch)
+    call = subprocess.Popen([*prefix, "/usr/bin/curl", "-sSNi", "--http2-prior-knowledge", "--unix-socket", case.daemon.socket,
                              "-H", "content-type: application/grpc", "-H", "te: trailers", "--data-binary", "@-",
                              "http://sbumpd/sbump.v1." + method], stdin=subprocess.PIPE, stdout=reply)
-    call.stdin.write(b"\0" + len(message).to_bytes(4, "big") + message)
+    case.addCleanup(call.wait)
+    case.addCleanup(call.kill)
+    call.stdin.write(b"".join(b"\0" + len(message).to_bytes(4, "big") + message for message in messages))
     call.stdin.close()
     return call, lambda: os.pread(reply.fileno(), 1 << 20, 0)
