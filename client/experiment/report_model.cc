@@ -257,7 +257,7 @@ double MarginOf(const Report& report) {
 
 std::string MarginWords(double margin) {
   if (margin <= 0) return "no delay was felt, so nothing is shown not to matter";
-  return StrCat("criticalities within ", Fixed(margin, 3), " of 0 do not matter");
+  return StrCat("criticalities within ", Fixed(margin, DecimalsOf(margin)), " of 0 do not matter");
 }
 
 std::string ShownName(const std::string& name) {

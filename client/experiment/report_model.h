@@ -68,7 +68,7 @@ std::string MeaningWords(const v1::GroupResult& group);
 std::string NamesWords(const std::vector<std::string>& names, size_t most);
 // What holds of every such report: "at most", and why.
 std::vector<std::string> CaveatWords();
-// "criticalities within 0.050 of 0 do not matter".
+// "criticalities within 0.05 of 0 do not matter".
 std::string MarginWords(double margin);
 // "critical", as people may be shown it: Printable(), and of at most 200 bytes.
 std::string ShownName(const std::string& name);

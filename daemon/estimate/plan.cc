@@ -289,10 +289,11 @@ void AddExpectations(const PilotFigures& pilot, const PlanWishes& wishes,
 // It is planned to be found all the same: of units that are made side by side all is less, and the
 // margin, too.
 std::string WithinMargin(const PlanWishes& wishes, double top_share) {
+  const int decimals = DecimalsOf(wishes.margin);
   return StrCat("an effect of ", Percent(*wishes.smallest_effect), " by a top dose of ",
                 Percent(top_share), " of a unit is a criticality of ",
-                Fixed(*wishes.smallest_effect / top_share, 2), ", within the margin of ",
-                Fixed(wishes.margin, 2),
+                Fixed(*wishes.smallest_effect / top_share, decimals), ", within the margin of ",
+                Fixed(wishes.margin, decimals),
                 ": it can be found, but is not said to matter (a smaller --margin, or a smaller "
                 "--top-share)");
 }

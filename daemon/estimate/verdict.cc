@@ -123,7 +123,8 @@ Judgement NotFelt(const VerdictInput& input, double margin) {
     undecided.why += "not known, as no delay was felt";
     return undecided;
   }
-  undecided.why += StrCat("only known to be ", Fixed(input.felt, 2), " or more");
+  undecided.why +=
+      StrCat("only known to be ", Fixed(input.felt, DecimalsOf(input.felt)), " or more");
   if (std::abs(input.estimate.estimate) >= margin) return undecided;
   undecided.blocks_needed = BlocksNeeded(input, margin);
   if (undecided.blocks_needed) undecided.why += AboutBlocks(input, *undecided.blocks_needed);
