@@ -52,13 +52,11 @@ std::optional<size_t> TimesTheBlocks(const VerdictInput& input, double ratio) {
   return static_cast<size_t>(std::max(needed, blocks + 1));
 }
 
-double NormalShareBelow(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
-
 // Of both one-sided tests at once, where the truth is `off` from the middle of the margin.
 double PowerOfEquivalence(double off, double margin, double standard_error) {
   const double z = NormalQuantile(1 - kAlpha);
-  return NormalShareBelow((margin - off) / standard_error - z) +
-         NormalShareBelow((margin + off) / standard_error - z) - 1;
+  return NormalCdf((margin - off) / standard_error - z) +
+         NormalCdf((margin + off) / standard_error - z) - 1;
 }
 
 // With which they have the power that is planned for.
