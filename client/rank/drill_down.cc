@@ -61,24 +61,26 @@ bool DrillDown::TakeFewer() {
 
 void DrillDown::Take(const v1::ExperimentResult& result) {
   const std::vector<Candidate> tested = Next();
+  const double felt = result.felt() > 0 ? result.felt() : 1;
+  const double all = result.whole() > 0 ? result.whole() * felt : 1;
   Skip();
   for (const Candidate& candidate : tested) {
     for (const v1::GroupResult& said : result.results()) {
       if (said.role() == v1::TESTED && said.name() == candidate.group.name)
-        Judge(candidate.group, said, result.whole() > 0 ? result.whole() : 1);
+        Judge(candidate.group, said, all);
     }
   }
   std::ranges::stable_sort(waiting_, std::greater(), &Family::criticality);
 }
 
-void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result, double whole) {
+void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result, double all) {
   if (group.parts.empty()) return;
   if (result.verdict() != v1::INVALID && result.p_familywise() <= kLargestP) {
     waiting_.push_back({group.name, group.parts, result.criticality()});
     return;
   }
   if (result.verdict() == v1::INVALID || !result.has_ci_high()) return;
-  if (result.ci_high() >= whole)
+  if (result.ci_high() >= all)
     unspoken_.push_back(
         StrCat(group.name, ": its interval is so wide that anything in it may matter"));
 }

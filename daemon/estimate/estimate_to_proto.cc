@@ -186,6 +186,7 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   AddTexts(estimate.warnings, *message.mutable_warnings());
   message.set_whole(estimate.whole);
   message.set_steal_share(estimate.steal_share);
+  message.set_felt(estimate.felt);
   return message;
 }
 

@@ -144,6 +144,12 @@ TEST(DrillDownTest, AWideIntervalSaysNothingOfWhatIsInIt) {
   result.set_whole(0.05);
   shared.Take(result);
   EXPECT_THAT(shared.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
+  // Nor where no control says what is felt of all that a unit waits for.
+  DrillDown uncontrolled({Module("a", 3), Module("b", 3), Module("c", 3)}, 3);
+  result.set_whole(1);
+  result.set_felt(0.05);
+  uncontrolled.Take(result);
+  EXPECT_THAT(uncontrolled.Unspoken(), ElementsAre(HasSubstr("a: its interval is so wide")));
 }
 
 TEST(DrillDownTest, OfNothingThereIsNothingToTest) {
