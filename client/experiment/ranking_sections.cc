@@ -41,11 +41,11 @@ std::string ConfirmedWords(const v1::Ranking& ranking, const v1::GroupResult& gr
   return StrCat(" Once more, alone and with a fresh seed: ", FiguresOf(ranking.confirmed()), ".");
 }
 
-// Those of one verdict by their names only.
+// Those of one verdict by their names only, where nothing more is to be said.
 std::string OthersOf(const v1::Ranking& ranking, v1::Verdict verdict) {
   std::vector<std::string> names;
   for (const v1::GroupResult& group : ranking.results()) {
-    if (group.verdict() == verdict) names.push_back(group.name());
+    if (group.verdict() == verdict && !group.lost_windows()) names.push_back(group.name());
   }
   if (names.empty()) return "";
   return Element("li", "", VerdictHtml(verdict) + Escaped(NamesWords(names, kMostNames)));
@@ -55,6 +55,10 @@ std::string RankingAnswers(const v1::Ranking& ranking) {
   std::string answers;
   for (const v1::GroupResult& group : ranking.results()) {
     if (group.verdict() == v1::MATTERS) answers += AnswerOf(group, ConfirmedWords(ranking, group));
+  }
+  for (const v1::GroupResult& group : ranking.results()) {
+    if (group.verdict() != v1::MATTERS && group.lost_windows())
+      answers += AnswerOf(group, StrCat(" But: ", group.why(), "."));
   }
   for (const v1::Verdict verdict : {v1::UNDECIDED, v1::DOES_NOT_MATTER, v1::INVALID})
     answers += OthersOf(ranking, verdict);

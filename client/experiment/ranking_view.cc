@@ -43,22 +43,32 @@ void AddOpened(const v1::OpenedGroup& opened, std::vector<std::string>& lines) {
   if (!opened.words().empty()) lines.push_back(StrCat("  ", Printable(opened.words())));
 }
 
-// What the numbers do not say. Of undecided ones that is the same for all.
+// By its interval alone, which more blocks would make narrower.
+bool IsUndecided(const v1::GroupResult& group) {
+  return group.verdict() == v1::UNDECIDED && !group.lost_windows();
+}
+
+void AddReasonsOf(const v1::GroupResult& group, std::vector<std::string>& lines) {
+  const std::string name = Printable(group.name());
+  const bool is_odd = group.verdict() == v1::INVALID || group.lost_windows() ||
+                      (group.verdict() == v1::MATTERS && group.criticality() < 0);
+  if (is_odd && !group.why().empty()) lines.push_back(StrCat(name, ": ", Printable(group.why())));
+  if (const std::string seldom = SeldomText(group); !seldom.empty())
+    lines.push_back(StrCat("warning: ", name, ": ", seldom));
+  if (group.verdict() != v1::MATTERS && !group.lost_windows()) return;
+  for (const std::string& warning : group.warnings())
+    lines.push_back(StrCat("warning: ", name, ": ", Printable(warning)));
+}
+
+// What the numbers do not say. Of those that are only undecided that is the same for all.
 void AddReasons(const v1::Ranking& ranking, std::vector<std::string>& lines) {
   size_t undecided = 0;
   uint32_t most_blocks = 0;
   for (const v1::GroupResult& group : ranking.results()) {
-    undecided += group.verdict() == v1::UNDECIDED;
-    if (group.verdict() == v1::UNDECIDED) most_blocks = std::max(most_blocks, group.more_blocks());
-    const bool is_odd = group.verdict() == v1::INVALID || group.criticality() < 0;
-    if (group.verdict() != v1::UNDECIDED && group.verdict() != v1::DOES_NOT_MATTER && is_odd &&
-        !group.why().empty())
-      lines.push_back(StrCat(Printable(group.name()), ": ", Printable(group.why())));
-    if (const std::string seldom = SeldomText(group); !seldom.empty())
-      lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", seldom));
-    if (group.verdict() != v1::MATTERS) continue;
-    for (const std::string& warning : group.warnings())
-      lines.push_back(StrCat("warning: ", Printable(group.name()), ": ", Printable(warning)));
+    AddReasonsOf(group, lines);
+    if (!IsUndecided(group)) continue;
+    ++undecided;
+    most_blocks = std::max(most_blocks, group.more_blocks());
   }
   if (undecided == 0) return;
   lines.push_back(StrCat("undecided: ", undecided, undecided == 1 ? " group" : " groups",

@@ -153,7 +153,7 @@ std::vector<PairEffect> PairEffectsOf(const Recording& recording, double level, 
                          .interaction = EstimateMiddle(found.interactions, level)};
     Judge(found, kAdditivityMargin * whole, effect);
     // With both delays windows are slowest, and lost first.
-    if (const std::string lost = WarningOf(LostWindowsOfArm(recording, both)); !lost.empty()) {
+    if (const std::string lost = WordsOf(LostWindowsOfArm(recording, both)); !lost.empty()) {
       effect.additivity = Additivity::kUndecided;
       effect.words = StrCat("whether ", effect.first, " and ", effect.second,
                             " add up cannot be told: of both at once ", lost);

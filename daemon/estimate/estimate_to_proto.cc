@@ -31,6 +31,7 @@ void Fill(const GroupEstimate& group, v1::GroupResult& message) {
     const size_t more = *group.blocks_needed - std::min(*group.blocks_needed, group.blocks_used);
     message.set_more_blocks(static_cast<uint32_t>(more));
   }
+  message.set_lost_windows(!group.lost_windows.empty());
   message.set_seldom_functions(static_cast<uint32_t>(group.seldom_functions));
   AddTexts(group.warnings, *message.mutable_warnings());
   if (!group.slack || !group.slack->claimed) return;
@@ -185,8 +186,8 @@ v1::ExperimentResult ToProto(const RunEstimate& estimate, bool is_partial) {
   for (const PairEffect& pair : estimate.pairs) Fill(pair, *message.add_pairs());
   AddTexts(estimate.warnings, *message.mutable_warnings());
   message.set_whole(estimate.whole);
-  message.set_steal_share(estimate.steal_share);
   message.set_felt(estimate.felt);
+  message.set_steal_share(estimate.steal_share);
   return message;
 }
 

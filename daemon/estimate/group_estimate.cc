@@ -91,7 +91,10 @@ void AddChecks(const std::vector<BlockSamples>& blocks, const BlockSlopes& slope
 }
 
 void AddWarnings(GroupEstimate& result) {
-  if (!result.lost_windows.empty()) result.warnings.push_back(result.lost_windows);
+  if (!result.lost_windows.empty())
+    result.warnings.push_back(
+        StrCat(result.lost_windows,
+               ": where those are the slowest ones, it costs more than is said here"));
   if (result.slack && result.slack->claimed)
     result.warnings.push_back(StrCat(
         "about ", DurationWords(result.slack->slack_ns), result.slack->at_least ? " or more" : "",
@@ -116,12 +119,12 @@ GroupEstimate EstimateGroup(const Recording& recording, size_t group,
   const BlockSlopes slopes = SlopesOf(blocks);
   result.hits_per_unit = HitsPerUnit(recording, group);
   result.top_injected_ns_per_unit = TopInjected(blocks);
+  result.lost_windows = WordsOf(LostWindowsOf(recording, group));
   AddSlopes(slopes, options, result);
   if (slopes.used.empty()) return result;
   result.p = PermutationP(blocks, {.draws = options.draws, .seed = options.seed});
   result.slack = FitHinge(blocks, options.level);
   AddChecks(blocks, slopes, options, result);
-  result.lost_windows = WarningOf(LostWindowsOf(recording, group));
   result.gain_at_most_per_ns = GainAtMost(result);
   AddWarnings(result);
   return result;

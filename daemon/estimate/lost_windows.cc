@@ -1,13 +1,12 @@
 #include "daemon/estimate/lost_windows.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/distributions.h"
 #include "daemon/estimate/samples.h"
 
 namespace sbump {
-
 namespace {
 
 template <typename IsDelayed>
@@ -28,6 +27,16 @@ LostWindows Count(const Recording& recording, const IsDelayed& is_delayed) {
   return lost;
 }
 
+std::optional<size_t> LargestOf(const Recording& recording, size_t group) {
+  std::optional<size_t> largest;
+  for (size_t arm = 0; arm < recording.arms.size(); ++arm) {
+    if (!DelaysOnly(recording.arms[arm], group)) continue;
+    if (!largest || recording.arms[arm].delay_ns[group] > recording.arms[*largest].delay_ns[group])
+      largest = arm;
+  }
+  return largest;
+}
+
 }  // namespace
 
 LostWindows LostWindowsOfArm(const Recording& recording, size_t arm) {
@@ -35,15 +44,20 @@ LostWindows LostWindowsOfArm(const Recording& recording, size_t arm) {
 }
 
 LostWindows LostWindowsOf(const Recording& recording, size_t group) {
-  return Count(recording, [&](size_t arm) { return DelaysOnly(recording.arms[arm], group); });
+  const LostWindows all =
+      Count(recording, [&](size_t arm) { return DelaysOnly(recording.arms[arm], group); });
+  const std::optional<size_t> largest = LargestOf(recording, group);
+  if (all.by_delay() || !largest) return all;
+  LostWindows of_largest = LostWindowsOfArm(recording, *largest);
+  of_largest.largest_only = true;
+  return of_largest.by_delay() ? of_largest : all;
 }
 
-std::string WarningOf(const LostWindows& lost) {
+std::string WordsOf(const LostWindows& lost) {
   if (!lost.by_delay()) return "";
-  return StrCat(lost.delayed_lost, " of the ", lost.delayed,
-                " windows with a delay could not be measured, and ", lost.undelayed_lost, " of ",
-                lost.undelayed,
-                " without: where those are the slowest ones, it costs more than is said here");
+  return StrCat(lost.delayed_lost, " of the ", lost.delayed, " windows with ",
+                lost.largest_only ? "the largest delay" : "a delay", " could not be measured, and ",
+                lost.undelayed_lost, " of ", lost.undelayed, " without");
 }
 
 }  // namespace sbump

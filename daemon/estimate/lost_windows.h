@@ -10,6 +10,7 @@
 namespace sbump {
 
 struct LostWindows {
+  bool largest_only = false;                 // of delayed ones, those of the largest delay
   size_t delayed = 0, delayed_lost = 0;      // in which this group alone was delayed
   size_t undelayed = 0, undelayed_lost = 0;  // without any delay
   // That so many of the delayed ones, or more, are among those that are lost, were it chance
@@ -20,11 +21,13 @@ struct LostWindows {
   bool by_delay() const { return delayed_lost >= 2 && p <= 0.2; }
 };
 
-// The recording is a checked one. Of one arm, and of those that delay one group alone.
+// The recording is a checked one. Of one arm, and of those that delay one group alone: of all of
+// these, or, where only that shows something, of the largest delay, whose windows are the slowest.
 LostWindows LostWindowsOfArm(const Recording& recording, size_t arm);
 LostWindows LostWindowsOf(const Recording& recording, size_t group);
 
-// Empty where they are not lost by the delay.
-std::string WarningOf(const LostWindows& lost);
+// "8 of the 30 windows with a delay could not be measured, and 0 of 10 without". Empty where they
+// are not lost by the delay.
+std::string WordsOf(const LostWindows& lost);
 
 }  // namespace sbump

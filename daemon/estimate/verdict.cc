@@ -21,7 +21,8 @@ std::optional<Judgement> JudgeInvalid(const VerdictInput& input) {
   if (input.hits == 0)
     return Invalid("no call was seen in any window: that is no effect measured, but none tried");
   if (input.estimate.values == 0)
-    return Invalid("no block has a window with the delay and one without it that can be compared");
+    return Invalid(StrCat("no block has a window with the delay and one without it that can be ",
+                          "compared", input.lost_windows.empty() ? "" : ": ", input.lost_windows));
   if (!input.estimate.interval || !input.equivalence.interval)
     return Invalid(StrCat(input.estimate.values,
                           " blocks that can be used are too few for any interval at 95 %: it takes "
@@ -111,6 +112,15 @@ Judgement Undecided(const VerdictInput& input) {
           .blocks_needed = needed};
 }
 
+// What is left may be the faster ones, and with greater doses even less is left.
+Judgement Lost(const VerdictInput& input, bool is_within) {
+  return {.verdict = Verdict::kUndecided,
+          .why = StrCat(Measured(input),
+                        is_within ? ": within the margin, but " : ", on both sides of a margin of ",
+                        is_within ? "" : MarginText(input.margin) + ", and ",
+                        "windows were lost by its delay: smaller doses lose fewer")};
+}
+
 // Within the margin, but not within what would be felt of a function that matters.
 Judgement NotFelt(const VerdictInput& input, double margin) {
   Judgement undecided = {.verdict = Verdict::kUndecided};
@@ -160,10 +170,9 @@ Judgement Judge(const VerdictInput& input) {
         .blocks_needed = needed};
   }
   const Interval& equivalence = *input.equivalence.interval;
-  if (!equivalence.IsWithin(-input.margin, input.margin)) return Undecided(input);
-  if (!input.lost_windows.empty())
-    return {.verdict = Verdict::kUndecided,
-            .why = StrCat(Measured(input), ": within the margin, but ", input.lost_windows)};
+  const bool is_within = equivalence.IsWithin(-input.margin, input.margin);
+  if (!input.lost_windows.empty()) return Lost(input, is_within);
+  if (!is_within) return Undecided(input);
   if (!input.unfelt_control.empty())
     return {
         .verdict = Verdict::kUndecided,

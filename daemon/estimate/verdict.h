@@ -26,7 +26,8 @@ struct VerdictInput {
   double margin = 0.05;
   // What each unit passes, and is not felt either: nothing is shown not to matter then.
   std::string unfelt_control;
-  // Why windows in which it was delayed may be missing because they were slow. Empty: they are not.
+  // How many windows in which it was delayed are missing, perhaps because they were slow
+  // (lost_windows.h). Empty: no more than without.
   std::string lost_windows;
   // What is known to be felt of a function that matters, at most 1: to be shown not to matter takes
   // as small a share of the margin. 0: nothing is shown not to matter.

@@ -44,9 +44,33 @@ TEST(LostWindowsTest, AreThoseOfTheDelayWhereTheyAreMoreThanChanceGives) {
   EXPECT_FALSE(LostWindowsOf(WithLost(3, 0), 0).by_delay());
   EXPECT_TRUE(LostWindowsOf(WithLost(8, 0), 0).by_delay());
   EXPECT_FALSE(LostWindowsOf(WithLost(8, 3), 0).by_delay());
-  EXPECT_EQ(WarningOf(LostWindowsOf(WithLost(8, 3), 0)), "");
-  EXPECT_NE(WarningOf(LostWindowsOf(WithLost(8, 0), 0)).find("8 of the 30 windows with a delay"),
-            std::string::npos);
+  EXPECT_EQ(WordsOf(LostWindowsOf(WithLost(8, 3), 0)), "");
+  EXPECT_EQ(WordsOf(LostWindowsOf(WithLost(8, 0), 0)),
+            "8 of the 30 windows with a delay could not be measured, and 0 of 10 without");
+}
+
+// With all doses together a loss of half of the largest one's windows would be no more than chance.
+TEST(LostWindowsTest, AreAlsoLookedForAmongThoseOfTheLargestDelay) {
+  Recording recording = Record(Doses(1, 10), Linear({0}), {.sd = 0.003}, 1);
+  for (Window& window : recording.windows) {
+    const bool is_largest = recording.arms[window.arm].delay_ns[0] == kTopDelayNs;
+    if (is_largest && window.block % 2 == 0) window.flaw = "too slow";
+  }
+  EXPECT_EQ(WordsOf(LostWindowsOf(recording, 0)),
+            "5 of the 10 windows with the largest delay could not be measured, and 0 of 10 "
+            "without");
+}
+
+TEST(LostWindowsTest, WhereAllAreLostThatIsWhyNothingIsKnown) {
+  Recording recording = Record(Doses(1, 10), Linear({0}), {.sd = 0.003}, 1);
+  for (Window& window : recording.windows) {
+    if (recording.arms[window.arm].kind == ArmKind::kDose) window.flaw = "too few observations";
+  }
+  const GroupEstimate group = Estimate(recording, kQuick).groups[0];
+  EXPECT_EQ(group.verdict, Verdict::kInvalid);
+  EXPECT_NE(group.why.find("30 of the 30 windows with a delay could not be measured"),
+            std::string::npos)
+      << group.why;
 }
 
 // Windows that are too slow to be measured are those of large delays: what is left is too fast.
@@ -60,9 +84,11 @@ TEST(LostWindowsTest, WhereADelayLosesWindowsNothingIsBounded) {
   const RunEstimate run = Estimate(recording, kQuick);
   EXPECT_EQ(whole.groups[0].verdict, Verdict::kDoesNotMatter);
   EXPECT_EQ(run.groups[0].verdict, Verdict::kUndecided) << run.groups[0].why;
-  EXPECT_NE(run.groups[0].why.find("8 of the 48 windows with a delay could not be measured, and 0"),
-            std::string::npos)
+  EXPECT_NE(run.groups[0].why.find("windows were lost by its delay"), std::string::npos)
       << run.groups[0].why;
+  EXPECT_EQ(run.groups[0].warnings.back(),
+            "8 of the 48 windows with a delay could not be measured, and 0 of 16 without: where "
+            "those are the slowest ones, it costs more than is said here");
   EXPECT_FALSE(run.groups[0].gain_at_most_per_ns);
   EXPECT_EQ(run.groups[1].verdict, Verdict::kDoesNotMatter);
   EXPECT_TRUE(run.groups[1].gain_at_most_per_ns);

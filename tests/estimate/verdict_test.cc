@@ -104,7 +104,15 @@ TEST(VerdictTest, WhereWindowsAreLostByTheDelayNothingIsShownNotToMatter) {
   VerdictInput input = Input(0.01, {-0.04, 0.06}, {-0.03, 0.05});
   input.lost_windows = "4 of them are lost";
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
-  EXPECT_TRUE(Says(Judge(input), "4 of them are lost")) << Judge(input).why;
+  EXPECT_TRUE(Says(Judge(input), "within the margin, but windows were lost by its delay"))
+      << Judge(input).why;
+  input = Input(0.04, {-0.04, 0.12}, {-0.03, 0.11});
+  input.lost_windows = "4 of them are lost";
+  EXPECT_TRUE(Says(Judge(input), "of 0.05, and windows were lost by its delay: smaller doses"))
+      << Judge(input).why;
+  EXPECT_EQ(Judge(input).blocks_needed, std::nullopt) << "they would be lost again";
+  input.estimate = {};
+  EXPECT_TRUE(Says(Judge(input), "can be compared: 4 of them are lost")) << Judge(input).why;
   input = Input(1, {0.9, 1.1}, {0.92, 1.08});
   input.lost_windows = "4 of them are lost";
   EXPECT_EQ(Judge(input).verdict, Verdict::kMatters) << "that is less than the truth";

@@ -62,6 +62,19 @@ TEST(RankingLines, SayItAll) {
       "warning: a window \\x1b was flawed\n");
 }
 
+// More time or greater doses would not decide those.
+TEST(RankingLines, SayWhoseWindowsWereLost) {
+  v1::Ranking ranking = Made();
+  v1::GroupResult& later = *ranking.mutable_results(1);
+  later.set_lost_windows(true);
+  later.set_why("windows were lost by its delay");
+  later.add_warnings("8 of the 30 windows");
+  const std::string text = Lines(ranking);
+  EXPECT_THAT(text, HasSubstr("later: windows were lost by its delay\n"
+                              "warning: later: 8 of the 30 windows\n"));
+  EXPECT_THAT(text, Not(HasSubstr("undecided: 1 group")));
+}
+
 TEST(RankingLines, SayWhatIsWrongFirst) {
   v1::Ranking ranking = Made();
   ranking.set_invalid("the control failed");
