@@ -218,7 +218,10 @@ void SessionSpecimen::TakeLatency(const WindowLatency& latency, Window& window) 
 
 ProcessMark SessionSpecimen::MarkOf(const Snapshot& process) const {
   const ExperimentTargets& targets = in_force();
-  ProcessMark mark = {.number = process.number, .at_ns = process.monotonic_ns};
+  const uint64_t until_ns = process.measured_until_ns();
+  ProcessMark mark = {.number = process.number,
+                      .at_ns = until_ns,
+                      .since_ns = until_ns - std::min(until_ns, process.times.active_ns)};
   mark.groups.resize(all_.rules.arm->delay_ns.size());
   for (size_t i = 0; i < process.rows.size(); ++i) {
     const RowInfo& row = *process.rows[i];

@@ -16,9 +16,10 @@ namespace sbump {
 
 // One process at one moment; all counters are since it came to the session.
 struct ProcessMark {
-  size_t number = 0;   // stays with it
-  uint64_t at_ns = 0;  // CLOCK_MONOTONIC; of one that has ended the time of its end
-  uint64_t units = 0;  // calls of the metric's function; 0 where the client samples the metric
+  size_t number = 0;      // stays with it
+  uint64_t at_ns = 0;     // CLOCK_MONOTONIC; of one that has ended the time of its end
+  uint64_t since_ns = 0;  // CLOCK_MONOTONIC: from when on its calls were counted
+  uint64_t units = 0;     // calls of the metric's function; 0 where the client samples the metric
   uint64_t last_unit_ns = 0;  // CLOCK_MONOTONIC: when the last of them began; 0: none yet
   std::vector<GroupFigures> groups;
 };

@@ -44,7 +44,7 @@ Window WindowBetween(const Mark& begin, const Mark& end, size_t groups) {
   Window window = {.begin_ns = TakenAt(begin), .end_ns = TakenAt(end)};
   window.groups.resize(groups);
   for (const ProcessMark& after : end) {
-    ProcessMark nothing = {.at_ns = window.begin_ns};
+    ProcessMark nothing = {.at_ns = std::max(window.begin_ns, after.since_ns)};
     nothing.groups.resize(groups);
     const ProcessMark* before = Find(begin, after.number);
     if (before == nullptr) before = &nothing;

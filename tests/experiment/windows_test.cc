@@ -48,6 +48,15 @@ TEST(WindowsTest, AProcessThatCameInBetweenCountsFromItsBegin) {
   EXPECT_NEAR(NsPerUnit(window), 100, 1e-9);
 }
 
+// As one of many that are there for a job each, and end before the window does.
+TEST(WindowsTest, AProcessThatCameAndWentCountsForTheTimeThatItWasThere) {
+  Mark end = {MarkOf(0, 2'000, 10, 2'000), MarkOf(7, 1'700, 3, 1'600)};
+  end[1].since_ns = 1'400;
+  const Window window = WindowBetween({MarkOf(0, 1'000, 0, 1'000)}, end, 1);
+  EXPECT_EQ(window.units, 13);
+  EXPECT_NEAR(NsPerUnit(window), 100, 1e-9);
+}
+
 // In this window, and long before it.
 TEST(WindowsTest, OneThatHasEndedShortensNoWindow) {
   const Mark begin = {MarkOf(0, 1'000, 10, 990), MarkOf(1, 1'005, 9, 1'000),
