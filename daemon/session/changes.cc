@@ -9,14 +9,6 @@
 #include "daemon/session/session.h"
 
 namespace sbump {
-namespace {
-
-// What a process says that is at its end.
-bool IsEnding(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
-}
-
-}  // namespace
 
 // A change of rules that some processes have yet to answer.
 struct Session::Change {
@@ -72,9 +64,11 @@ void Session::ApplyChange(RulesChange change,
   changing_ = pending->owed != 0;
   for (size_t index : pending->asked) {
     members_[index].process->ChangeRules(
-        change, [this, pending](absl::StatusOr<RulesInForce> of_one) {
+        change, [this, pending, index](absl::StatusOr<RulesInForce> of_one) {
           // Taken: the session's thread is there until each process has ended, and so has answered.
-          Post([this, pending, of_one = std::move(of_one)] { Answered(pending, of_one); });
+          Post([this, pending, index, of_one = std::move(of_one)] {
+            Answered(pending, index, of_one);
+          });
         });
   }
   if (pending->owed == 0) {
@@ -94,20 +88,22 @@ bool Session::CatchUp(Member& member) {
     change.modules = now.modules;
   }
   member.rules = now;
-  member.process->ChangeRules(change, [pid = member.process->pid(), id = id_](const auto& done) {
-    if (!done.ok() && !IsEnding(done.status()))
+  ProcessSession& process = *member.process;
+  process.ChangeRules(change, [&process, id = id_](const auto& done) {
+    if (!done.ok() && !process.is_ending())
       Log(LogLevel::kWarning, "change_not_in_force",
-          {{"pid", pid}, {"session", id}, {"why", ToStd(done.status().message())}});
+          {{"pid", process.pid()}, {"session", id}, {"why", ToStd(done.status().message())}});
   });
   return true;
 }
 
-void Session::Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one) {
+void Session::Answered(const std::shared_ptr<Change>& change, size_t index,
+                       absl::StatusOr<RulesInForce> of_one) {
   if (of_one.ok()) {
     AddInForce(*std::move(of_one), change->changed++ == 0, change->in_force);
   } else {
     change->failure.Update(of_one.status());
-    if (!IsEnding(of_one.status())) change->missed.Update(of_one.status());
+    if (!members_[index].process->is_ending()) change->missed.Update(of_one.status());
   }
   if (--change->owed == 0) Conclude(*change);
 }

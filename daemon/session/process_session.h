@@ -55,6 +55,9 @@ class ProcessSession {
   // Ends it; the first reason given counts.
   void Stop(const std::string& reason);
 
+  // From then on it has no use for changes.
+  bool is_ending() const { return !StopReason().empty(); }
+
   // `done` is called on the process's thread or (when it is over) on this one.
   void ChangeRules(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
   void TakeWindow();

@@ -114,7 +114,8 @@ class Session {
   // changes.cc
   void ApplyChange(RulesChange change, std::function<void(absl::StatusOr<RulesInForce>)> done);
   bool CatchUp(Member& member);
-  void Answered(const std::shared_ptr<Change>& change, absl::StatusOr<RulesInForce> of_one);
+  void Answered(const std::shared_ptr<Change>& change, size_t index,
+                absl::StatusOr<RulesInForce> of_one);
   void Conclude(Change& change);
 
   // children.cc
