@@ -21,6 +21,13 @@ constexpr auto kLongestAnswer = std::chrono::seconds(10);
 
 // A look at a stopped process may be too long once.
 constexpr int kTries = 3;
+// One that is at its end takes so long to be gone, and the one that comes in its place to be there;
+// what a garbage collector or a debugger keeps from being changed takes its time, too.
+constexpr uint64_t kPauseNs = 50'000'000, kLongestGapNs = 5'000'000'000;
+
+bool IsGap(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+}
 
 template <typename T>
 absl::StatusOr<T> Await(const Session& session, std::future<T> answer) {
@@ -125,16 +132,24 @@ absl::Status SessionSpecimen::Switch(const Arm& arm) {
     change.natives = rules.natives;
     change.modules = rules.modules;
   }
-  absl::Status status;
-  for (int i = 0; i < kTries; ++i) {
-    // The way back to full speed is not cut off.
-    if (arm.kind != ArmKind::kSham || i > 0) SB_RETURN_IF_ERROR(Interrupted());
-    status = Change(*session_, change);
-    if (status.ok()) break;
-  }
-  if (!status.ok()) return Annotate(status, "delays could not be switched in all processes");
+  // The way back to full speed is not cut off.
+  if (arm.kind != ArmKind::kSham) SB_RETURN_IF_ERROR(Interrupted());
+  SB_RETURN_IF_ERROR(ChangeInAll(change));
   is_bare_ = bare;
   return absl::OkStatus();
+}
+
+absl::Status SessionSpecimen::ChangeInAll(const RulesChange& change) {
+  const uint64_t give_up_ns = NowNs() + kLongestGapNs;
+  for (int tries = 1;; ++tries) {
+    const absl::Status status = Change(*session_, change);
+    if (status.ok()) return status;
+    const bool is_gap = IsGap(status);
+    // A session that is at its end says why, to whoever waits.
+    SB_RETURN_IF_ERROR(is_gap ? WaitUntil(NowNs() + kPauseNs) : Interrupted());
+    if (is_gap ? NowNs() >= give_up_ns : tries >= kTries)
+      return Annotate(status, "delays could not be switched in all processes");
+  }
 }
 
 absl::Status SessionSpecimen::WaitUntil(uint64_t at_ns) {

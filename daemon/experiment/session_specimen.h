@@ -48,6 +48,7 @@ class SessionSpecimen : public Specimen {
  private:
   const ExperimentTargets& in_force() const { return is_bare_ ? bare_ : all_; }
   absl::Status Interrupted() const;
+  absl::Status ChangeInAll(const RulesChange& change);
   absl::StatusOr<std::shared_ptr<const SessionSnapshot>> Look();
   void TakeLatency(const WindowLatency& latency, Window& window);
   ProcessMark MarkOf(const Snapshot& process) const;

@@ -174,12 +174,13 @@ class SweepTest(SweepCase):
 
     def test_a_target_that_ends(self):
         target = self.start_service()
-        session = self.begin_sweep(target)
+        session = self.begin_sweep(target, budget="6s")
         target.ask("finish")
         self.assert_ends_well(target)
         self.assertEqual(session.wait_exit(20), 8, session.child.errors)
         self.assertTrue(session.updates[-1]["partial"])
         self.assert_no_session()
+        """Within short windows, so that it is most likely while the delays are switched."""
 
     def test_a_daemon_that_is_killed(self):
         target = self.start_service()
