@@ -59,7 +59,7 @@ class Run {
                           .windows_done = done,
                           .windows_in_all = in_all,
                           .remaining_ns = (in_all - done) * (plan_.window_ns + plan_.washout_ns)});
-    return guard_->Check(window);
+    return guard_->Check(window, plan_.arms[window.arm].kind == ArmKind::kDose);
   }
 
   Specimen& specimen_;

@@ -17,15 +17,19 @@ constexpr uint64_t kSlowNs = 500'000'000;
 constexpr int kBlindInARow = 10;
 
 // Of throughput and of a latency.
-std::string HowSlow(const Window& window, double unit_ns) {
-  if (!window.flaw.empty()) return StrCat("work seems to stand still (", window.flaw, ")");
-  return StrCat("work took ", Fixed(NsPerUnit(window) / unit_ns, 2),
-                " times as long as without delays");
+std::string HowSlow(const Window& window, double unit_ns, bool also_undelayed) {
+  std::string words =
+      window.flaw.empty()
+          ? StrCat("work took ", Fixed(NsPerUnit(window) / unit_ns, 2), " times as long as ",
+                   also_undelayed ? "in the pilot" : "without delays")
+          : StrCat("work seems to stand still (", window.flaw, ")");
+  if (also_undelayed) words += ", also where nothing was delayed: the load has changed";
+  return words;
 }
 
 }  // namespace
 
-absl::Status ThroughputGuard::Check(const Window& window) {
+absl::Status ThroughputGuard::Check(const Window& window, bool is_delayed) {
   blind_in_a_row_ = window.flaw.empty() || window.stood_still ? 0 : blind_in_a_row_ + 1;
   if (blind_in_a_row_ >= kBlindInARow)
     return absl::FailedPreconditionError(StrCat("guardrail: ", kBlindInARow,
@@ -34,15 +38,17 @@ absl::Status ThroughputGuard::Check(const Window& window) {
   if (blind_in_a_row_ > 0) return absl::OkStatus();
   const double share = window.flaw.empty() ? unit_ns_ / NsPerUnit(window) : 0;
   const bool is_slow = share < lowest_throughput_;
+  if (!is_delayed) is_slow_undelayed_ = is_slow;
   slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
   slow_ns_ = is_slow ? slow_ns_ + (window.end_ns - window.begin_ns) : 0;
   int& slow_of_arm = slow_of_arm_[window.arm];
   slow_of_arm = is_slow ? slow_of_arm + 1 : 0;
   if ((slow_in_a_row_ < kSlowInARow || slow_ns_ < kSlowNs) && slow_of_arm < kSlowOfAnArm)
     return absl::OkStatus();
-  return absl::FailedPreconditionError(StrCat(
-      "guardrail: ", HowSlow(window, unit_ns_), "; the most is ", Fixed(1 / lowest_throughput_, 2),
-      " times (lowest throughput ", Percent(lowest_throughput_), "): all delays were taken away"));
+  return absl::FailedPreconditionError(
+      StrCat("guardrail: ", HowSlow(window, unit_ns_, is_slow_undelayed_), "; the most is ",
+             Fixed(1 / lowest_throughput_, 2), " times (lowest throughput ",
+             Percent(lowest_throughput_), "): all delays were taken away"));
 }
 
 }  // namespace sbump

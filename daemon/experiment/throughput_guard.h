@@ -15,14 +15,15 @@ class ThroughputGuard {
   ThroughputGuard(double lowest_throughput, double unit_ns)
       : lowest_throughput_(lowest_throughput), unit_ns_(unit_ns) {}
 
-  // Windows in their order. kFailedPrecondition where delays have to be taken away: several in a
-  // row, or several in a row of one arm, were slow; or nobody sees how slow they are. One window
-  // alone may be a stall of the machine.
-  absl::Status Check(const Window& window);
+  // Windows in their order, and whether something is delayed in them. kFailedPrecondition where
+  // delays have to be taken away: several in a row, or several in a row of one arm, were slow; or
+  // nobody sees how slow they are. One window alone may be a stall of the machine.
+  absl::Status Check(const Window& window, bool is_delayed);
 
  private:
   const double lowest_throughput_, unit_ns_;
   int slow_in_a_row_ = 0;                // windows, the last ones
+  bool is_slow_undelayed_ = false;       // the last one without delays
   int blind_in_a_row_ = 0;               // likewise, that could not be measured
   uint64_t slow_ns_ = 0;                 // of them
   std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm

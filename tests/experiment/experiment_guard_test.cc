@@ -18,6 +18,22 @@ TEST(ExperimentGuardTest, TheServiceComesFirst) {
   EXPECT_EQ(service.switches().back().delay_ns, std::vector<uint64_t>{0});
 }
 
+// Nothing is delayed that would explain it.
+TEST(ExperimentGuardTest, ALoadThatFallsIsNotBlamedOnDelays) {
+  FakeSpecimen service = Service(0.05);
+  Told told;
+  bool has_fallen = false;
+  service.on_work = [&](const Arm& arm, Window& window) {
+    has_fallen = has_fallen || (told.main_windows >= 5 && arm.kind == ArmKind::kSham);
+    if (has_fallen) window.work_ns *= 9;
+  };
+  const absl::Status status = RunExperiment(service, kGroups, Wishes(), told);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("times as long as in the pilot, also where nothing was delayed"),
+            std::string::npos)
+      << status;
+}
+
 // Before anybody is asked.
 TEST(ExperimentGuardTest, ThePilotsStepIsGuardedToo) {
   constexpr double kLongNs = 20e6;
