@@ -18,6 +18,8 @@ constexpr double kLeastTicks = 100, kLeastAutocorrelations = 10;
 constexpr double kLeastWindowNs = 100e6;
 // Within a budget that holds no more.
 constexpr double kFewestTicks = 20, kShortestWindowNs = 50e6;
+// Of each of the processes that work side by side.
+constexpr double kFewestUnits = 3;
 constexpr double kWashoutShare = 0.10;
 // More of them are no better than longer windows, of which washouts take less.
 constexpr uint32_t kEnoughBlocks = 48;
@@ -34,6 +36,7 @@ absl::Status CheckPilot(const PilotFigures& pilot) {
   if (!IsSensible(pilot.noise.mean_ns) || !IsSensible(pilot.window_ns) ||
       !IsSensible(pilot.noise.autocorrelation_windows) || !IsSensible(pilot.tick_ns) ||
       !std::isfinite(pilot.noise.lag1) ||
+      !(pilot.in_flight_ns >= 0 && std::isfinite(pilot.in_flight_ns)) ||
       (pilot.settle_ns && !(*pilot.settle_ns >= 0 && std::isfinite(*pilot.settle_ns))))
     return absl::InvalidArgumentError("figures of a pilot that make no sense");
   if (!IsSensible(pilot.noise.cv))
@@ -78,6 +81,10 @@ double TickNs(const PilotFigures& pilot, const PlanWishes& wishes) {
   return pilot.tick_ns.value_or(pilot.noise.mean_ns) * (1 + wishes.top_share);
 }
 
+double FewestUnitsNs(const PilotFigures& pilot, const PlanWishes& wishes) {
+  return kFewestUnits * pilot.in_flight_ns * (1 + wishes.top_share);
+}
+
 double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
   return std::max(
       {kLeastTicks * TickNs(pilot, wishes),
@@ -85,11 +92,12 @@ double LeastWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
        pilot.noise.autocorrelation_windows > 1.5
            ? kLeastAutocorrelations * pilot.noise.autocorrelation_windows * pilot.window_ns
            : 0,
-       kLeastWindowNs, wishes.shortest_window_ns});
+       kLeastWindowNs, FewestUnitsNs(pilot, wishes), wishes.shortest_window_ns});
 }
 
+// A unit that was begun before the switch is no part of the window.
 double WashoutNs(const PilotFigures& pilot, double window_ns) {
-  return std::max(pilot.settle_ns.value_or(0), kWashoutShare * window_ns);
+  return std::max({pilot.settle_ns.value_or(0), pilot.in_flight_ns, kWashoutShare * window_ns});
 }
 
 struct TopDose {
@@ -202,8 +210,8 @@ struct Choice {
 // Of a short window more is noise, but there are more of them: only what is left out after each
 // switch, and the fewer units, set a limit.
 double ShortestWindowNs(const PilotFigures& pilot, const PlanWishes& wishes) {
-  return std::max(
-      {kFewestTicks * TickNs(pilot, wishes), kShortestWindowNs, wishes.shortest_window_ns});
+  return std::max({kFewestTicks * TickNs(pilot, wishes), kShortestWindowNs,
+                   FewestUnitsNs(pilot, wishes), wishes.shortest_window_ns});
 }
 
 // The longest that leaves room for kBlocksOfPlan of them.

@@ -16,8 +16,10 @@ namespace sbump {
 
 struct PilotFigures {
   Noise noise;
-  double window_ns = 0;               // of the windows that `noise` is of
-  std::optional<double> tick_ns;      // between two steps of the metric; nothing: a unit's time
+  double window_ns = 0;           // of the windows that `noise` is of
+  std::optional<double> tick_ns;  // between two steps of the metric; nothing: a unit's time
+  // From a unit's begin to its end, in the one of several processes that makes it. 0: not known.
+  double in_flight_ns = 0;
   std::vector<double> hits_per_unit;  // of each group
   std::optional<double> settle_ns;
 };

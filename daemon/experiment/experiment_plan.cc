@@ -47,7 +47,8 @@ std::vector<size_t> GroupsToDelay(const std::vector<Group>& groups, const Experi
 PilotFigures FiguresOf(const Pilot& pilot, const std::vector<size_t>& taken) {
   PilotFigures figures = {.noise = pilot.noise,
                           .window_ns = static_cast<double>(pilot.window_ns),
-                          .tick_ns = pilot.tick_ns};
+                          .tick_ns = pilot.tick_ns,
+                          .in_flight_ns = pilot.in_flight_ns};
   for (const size_t i : taken) figures.hits_per_unit.push_back(pilot.hits_per_unit[i]);
   if (pilot.settle_ns > 0) figures.settle_ns = pilot.settle_ns;
   // What a request had of the arm before is in the latency that is observed when it ends.

@@ -54,11 +54,13 @@ absl::Status CannotBeUsed(const std::string& why) {
 
 double TicksOf(const Window& window) { return window.ticks > 0 ? window.ticks : window.units; }
 
-// What a unit takes where each is seen, also of several processes side by side.
+// Of all processes, which may work side by side.
 double NsPerTick(const Window& window) {
-  if (window.ticks <= 0) return NsPerUnit(window);
-  return static_cast<double>(window.end_ns - window.begin_ns) / window.ticks;
+  return static_cast<double>(window.end_ns - window.begin_ns) / TicksOf(window);
 }
+
+// Of a sampled metric nobody knows when a unit began.
+double InFlightNs(const Window& window) { return window.ticks > 0 ? 0 : NsPerUnit(window); }
 
 std::vector<double> HitsPerUnit(const std::vector<Window>& windows, size_t groups) {
   double units = 0;
@@ -211,21 +213,27 @@ size_t WindowsOf(const ExperimentWishes& wishes, double window_ns, double shorte
   return std::clamp(static_cast<size_t>(time_ns / window_ns), least, kMostWindows);
 }
 
+struct Pace {
+  double tick_ns = 0;
+  double in_flight_ns = 0;
+};
+
 // Where they are far between, fewer of them.
-absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, double tick_ns,
+absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, const Pace& pace,
                                 double shortest_ns) {
-  const double least_ns = std::max(shortest_ns, kFewestTicksOfWindow * tick_ns);
+  const double tick_ns = pace.tick_ns, longest_ns = std::max(pace.tick_ns, pace.in_flight_ns);
+  const double least_ns = std::max(shortest_ns, kFewestTicksOfWindow * longest_ns);
   const double fits_ns = kLargeShare * BudgetNs(wishes) / (kFewestWindows + kStepSamples);
   const double most_ns = std::max(shortest_ns, std::min(kLongestWindowNs, fits_ns));
   const double window_ns =
       std::max(least_ns, std::min(std::max(kTicksOfWindow * tick_ns, shortest_ns), most_ns));
   const double takes_ns = LeastPilotNs(window_ns, shortest_ns);
   if (takes_ns <= kMostOfBudget * BudgetNs(wishes)) return window_ns;
-  const bool is_read_seldom = shortest_ns > kFewestTicksOfWindow * tick_ns;
+  const bool is_read_seldom = shortest_ns > kFewestTicksOfWindow * longest_ns;
   return absl::ResourceExhaustedError(StrCat(
       is_read_seldom
           ? StrCat("the metric is read so seldom that a window takes ", DurationWords(shortest_ns))
-          : StrCat("the metric moves once in ", DurationWords(tick_ns)),
+          : StrCat("the metric moves once in ", DurationWords(longest_ns)),
       ": to see how much its pace varies takes ", DurationWords(takes_ns), " of the ",
       DurationWords(BudgetNs(wishes)), " that there are; give it ",
       DurationWords(takes_ns / kLargeShare), " or more, or a metric that ",
@@ -240,9 +248,33 @@ double ShortestNs(const Specimen& specimen) {
   return std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
 }
 
+// What counts units is loaded nowhere, in words. Empty: it is.
+absl::StatusOr<std::string> WhyNothingCounts(Specimen& specimen, const std::vector<Group>& groups) {
+  SB_ASSIGN_OR_RETURN(const std::vector<GroupTargets> targets, specimen.FindTargets());
+  for (size_t i = 0; i < std::min(groups.size(), targets.size()); ++i) {
+    const bool is_there = targets[i].functions > 0 || !targets[i].in_others.empty();
+    if (groups[i].role == GroupRole::kPositiveControl && !is_there && !targets[i].unmatched.empty())
+      return StrCat(groups[i].name, ": ", targets[i].unmatched.front());
+  }
+  return std::string();
+}
+
+absl::Status DoesNotMove(Specimen& specimen, const std::vector<Group>& groups, const Window& seen,
+                         uint64_t seconds) {
+  const bool is_sampled = specimen.ShortestWindowNs() > 0;
+  if (is_sampled)
+    return absl::FailedPreconditionError(
+        StrCat("the metric says nothing, for ", seconds, " s: ", seen.flaw));
+  SB_ASSIGN_OR_RETURN(const std::string why, WhyNothingCounts(specimen, groups));
+  if (!why.empty()) return absl::NotFoundError(StrCat("no match: ", why));
+  return absl::FailedPreconditionError(
+      StrCat("the metric does not move: no unit of work was begun for ", seconds,
+             " s; is the process working, and is the metric's function the right one?"));
+}
+
 // The first steps: how long one takes, about.
-absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups,
-                                 const ExperimentWishes& wishes) {
+absl::StatusOr<Pace> AwaitWork(Specimen& specimen, const std::vector<Group>& groups,
+                               const ExperimentWishes& wishes) {
   SB_ASSIGN_OR_RETURN(const Mark begin, specimen.TakeMark());
   const uint64_t begin_ns = specimen.NowNs();
   const auto waited_ns = [&] { return specimen.NowNs() - begin_ns; };
@@ -252,19 +284,15 @@ absl::StatusOr<double> AwaitWork(Specimen& specimen, size_t groups,
   for (int looks = 0; looks < kFewestLooks || waited_ns() < PatienceNs(specimen); ++looks) {
     SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
     SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
-    SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups));
-    if (TicksOf(seen) >= kTicksToSee) return NsPerTick(seen);
+    SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups.size()));
+    if (TicksOf(seen) >= kTicksToSee)
+      return Pace{.tick_ns = NsPerTick(seen), .in_flight_ns = InFlightNs(seen)};
     if (specimen.ShortestWindowNs() > kPatienceNs)
-      SB_RETURN_IF_ERROR(WindowNs(wishes, 0, ShortestNs(specimen)).status());
+      SB_RETURN_IF_ERROR(WindowNs(wishes, {}, ShortestNs(specimen)).status());
   }
   const uint64_t seconds = waited_ns() / kSecondNs;
   if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
-  if (seen.units == 0) {
-    return absl::FailedPreconditionError(
-        StrCat("the metric does not move: no unit of work was begun for ", seconds,
-               " s; is the process working, and is the metric's function the right one? (",
-               seen.flaw, ")"));
-  }
+  if (seen.units == 0) return DoesNotMove(specimen, groups, seen, seconds);
   return absl::FailedPreconditionError(
       StrCat("it moved only ", static_cast<uint64_t>(TicksOf(seen)), " times in ", seconds,
              " s: an experiment would take hours; use a metric that moves more often"));
@@ -278,6 +306,7 @@ absl::Status TakeFigures(std::vector<Window> windows, size_t groups, Pilot& pilo
   for (const Window& window : windows) {
     y_ns.push_back(NsPerUnit(window));
     pilot.tick_ns += NsPerTick(window) / static_cast<double>(windows.size());
+    pilot.in_flight_ns += InFlightNs(window) / static_cast<double>(windows.size());
   }
   if (windows.empty()) {
     return absl::FailedPreconditionError(StrCat("the metric has stopped in the pilot: ", flaw));
@@ -307,9 +336,9 @@ absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& gro
   Pilot pilot;
   const uint64_t begin_ns = specimen.NowNs();
   SB_RETURN_IF_ERROR(specimen.Switch(Sham(groups.size())));
-  SB_ASSIGN_OR_RETURN(const double tick_ns, AwaitWork(specimen, groups.size(), wishes));
+  SB_ASSIGN_OR_RETURN(const Pace pace, AwaitWork(specimen, groups, wishes));
   const double shortest_ns = ShortestNs(specimen);
-  SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, tick_ns, shortest_ns));
+  SB_ASSIGN_OR_RETURN(const double window_ns, WindowNs(wishes, pace, shortest_ns));
   pilot.window_ns = static_cast<uint64_t>(window_ns);
   const size_t count = WindowsOf(wishes, window_ns, shortest_ns);
   std::vector<Window> windows;

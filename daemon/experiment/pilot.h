@@ -16,9 +16,10 @@ namespace sbump {
 
 struct Pilot {
   double unit_ns = 0;
-  // Between two steps of the metric, or two observations (Window::ticks).
+  // Between two steps of the metric, or two observations (Window::ticks), in all processes.
   double tick_ns = 0;
-  uint64_t window_ns = 0;  // of the windows that `noise` is of
+  double in_flight_ns = 0;  // PilotFigures
+  uint64_t window_ns = 0;   // of the windows that `noise` is of
   Noise noise;
   std::vector<double> hits_per_unit;  // of each group; 0: never called
   std::vector<GroupTargets> targets;  // likewise
@@ -31,7 +32,8 @@ struct Pilot {
 // Called with each window without delays, and how many there will be.
 using PilotSink = std::function<void(const Window& window, size_t windows_in_all)>;
 
-// kFailedPrecondition where the metric does not move, or moves too seldom.
+// kFailedPrecondition where the metric does not move, or moves too seldom; kNotFound where what
+// counts units is not loaded.
 absl::StatusOr<Pilot> RunPilot(Specimen& specimen, const std::vector<Group>& groups,
                                const ExperimentWishes& wishes, const PilotSink& sink);
 

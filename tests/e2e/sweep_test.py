@@ -85,6 +85,13 @@ class SweepTest(SweepCase):
         self.assertIn("service.py:critical", answer.err)
         self.assert_unharmed(target)
 
+    def test_a_typo_in_the_metric(self):
+        target = self.start_service()
+        answer = self.sweep(target, "--target", "*/service.py:critical", budget_s=10, metric="calls:*/service.py:stpe")
+        self.assertEqual(answer.code, 7, answer)
+        self.assertIn('nothing that is loaded matches "*/service.py:stpe": did you mean', answer.err)
+        self.assert_unharmed(target)
+
     def test_groups_that_share_functions_and_excludes_of_what_counts(self):
         """What counts the units is excluded from what is tested alone; what a group has no later one gets."""
         target = self.start_service()
@@ -173,6 +180,7 @@ class SweepTest(SweepCase):
         self.assert_unharmed(target)
 
     def test_a_target_that_ends(self):
+        """Within short windows, so that it is most likely while the delays are switched."""
         target = self.start_service()
         session = self.begin_sweep(target, budget="6s")
         target.ask("finish")
@@ -180,7 +188,6 @@ class SweepTest(SweepCase):
         self.assertEqual(session.wait_exit(20), 8, session.child.errors)
         self.assertTrue(session.updates[-1]["partial"])
         self.assert_no_session()
-        """Within short windows, so that it is most likely while the delays are switched."""
 
     def test_a_daemon_that_is_killed(self):
         target = self.start_service()

@@ -57,6 +57,19 @@ TEST(PlanTest, WashoutLastsUntilItSettled) {
   EXPECT_EQ(MakePlan(pilot, {})->washout_ns, 200'000'000u);
 }
 
+// Sixteen workers that take a second for each unit: much is seen in ten.
+TEST(PlanTest, UnitsSideBySideAreManyTicks) {
+  PilotFigures pilot = Service();
+  pilot.noise.mean_ns = pilot.in_flight_ns = 1e9;
+  pilot.tick_ns = 1e9 / 16;
+  const auto plan = MakePlan(pilot, {.top_share = 0.5});
+  EXPECT_EQ(plan->window_ns, 9'375'000'000u);
+  EXPECT_EQ(plan->washout_ns, 1'000'000'000u) << "which a unit takes that has been begun";
+  pilot.tick_ns = 1e6;
+  EXPECT_EQ(MakePlan(pilot, {.top_share = 0.5})->window_ns, 4'500'000'000u);
+  EXPECT_GE(MakePlan(pilot, {.budget_ns = 300e9})->window_ns, 3'300'000'000u);
+}
+
 TEST(PlanTest, NarrowerIntervalsTakeMoreBlocksOrGreaterDoses) {
   PilotFigures pilot = Service();
   pilot.window_ns = 110e6;

@@ -1,4 +1,4 @@
-// Metrics that a client reads seldom.
+// Metrics that a client reads seldom, that many processes move, or that do not move.
 #include <gtest/gtest.h>
 
 #include "daemon/experiment/experiment.h"
@@ -16,6 +16,64 @@ TEST(ExperimentMetricTest, AMetricThatIsReadTooSeldomForTheBudget) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message().find("the metric is read so seldom that a window takes 20"), 0)
       << status;
+}
+
+// Sixteen workers of units that are long: many are seen in the time of one.
+TEST(ExperimentMetricTest, UnitsOfManyProcessesAreSeenAllTheTime) {
+  constexpr double kLongNs = 1e9;
+  FakeSpecimen service(kLongNs, {FakeGroup{}, FakeGroup{}});
+  service.noise = 0.1;
+  service.processes = 16;
+  Told told;
+  ExperimentWishes wishes = Wishes();
+  wishes.budget_ns = 600'000'000'000;
+  wishes.top_share = 0.4;
+  wishes.most_delay_ns = 1'000'000'000;
+  const std::vector<Group> groups = {{"one"}, {"gate", GroupRole::kPositiveControl}};
+  const absl::Status status = RunExperiment(service, groups, wishes, told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_GE(told.plan->washout_ns, 900'000'000u);
+  EXPECT_EQ(told.answer->estimate.groups[0].verdict, Verdict::kMatters);
+}
+
+// As of answers that take ten seconds each, many at a time: waiting for three of one after the
+// other would take the budget.
+TEST(ExperimentMetricTest, ALatencyIsNoReasonForLongWindows) {
+  FakeSpecimen service(10e6, {FakeGroup{}});
+  service.noise = 0.1;
+  service.shortest_window_ns = 500'000'000;
+  service.on_work = [](const Arm&, Window& window) {
+    window.ticks = window.units;
+    window.work_ns *= 1'000;
+  };
+  Told told;
+  const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_LT(told.plan->window_ns, 5'000'000'000u);
+}
+
+// A typing error in what is to be counted.
+TEST(ExperimentMetricTest, WhatIsNotLoadedIsSaidNotToBe) {
+  FakeSpecimen service = Service(0.05);
+  service.works = false;
+  service.targets = {{.functions = 1}, {.unmatched = {"nothing that is loaded matches \"*:stp\""}}};
+  const std::vector<Group> groups = {{"one"}, {"own", GroupRole::kPositiveControl}, {"other"}};
+  Told told;
+  const absl::Status status = RunExperiment(service, groups, Wishes(), told);
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_EQ(status.message(), "no match: own: nothing that is loaded matches \"*:stp\"");
+}
+
+// It moves, and is above all buckets.
+TEST(ExperimentMetricTest, ASampledMetricThatSaysNothingSaysWhy) {
+  FakeSpecimen service = Service(0.05);
+  service.shortest_window_ns = 500'000'000;
+  service.on_work = [](const Arm&, Window& window) {
+    window = {.flaw = "the quantile lies above the largest bucket", .stood_still = true};
+  };
+  Told told;
+  EXPECT_EQ(RunExperiment(service, kGroups, Wishes(), told).message(),
+            "the metric says nothing, for 15 s: the quantile lies above the largest bucket");
 }
 
 // The windows that are too short for it, while it is looked for, are not what is wrong.

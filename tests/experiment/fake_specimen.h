@@ -39,7 +39,9 @@ class FakeSpecimen : public Specimen {
 
   absl::StatusOr<Mark> TakeMark() override {
     process_.at_ns = now_ns_;
-    return Mark{process_};
+    Mark mark(processes, process_);
+    for (size_t i = 0; i < processes; ++i) mark[i].number = i;
+    return mark;
   }
 
   absl::Status WaitUntil(uint64_t at_ns) override {
@@ -72,6 +74,7 @@ class FakeSpecimen : public Specimen {
 
   const std::vector<Arm>& switches() const { return switches_; }
 
+  size_t processes = 1;  // that all do the same
   std::optional<size_t> fails_at_switch;
   uint64_t ends_at_ns = UINT64_MAX;
   double noise = 0;  // standard deviation of a unit's time, as a share of it
