@@ -61,8 +61,8 @@ bool DrillDown::TakeFewer() {
 
 void DrillDown::Take(const v1::ExperimentResult& result) {
   const std::vector<Candidate> tested = Next();
-  const double felt = result.felt() > 0 ? result.felt() : 1;
-  const double all = result.whole() > 0 ? result.whole() * felt : 1;
+  const double all =
+      (result.whole() > 0 ? result.whole() : 1) * (result.has_felt() ? result.felt() : 1);
   Skip();
   for (const Candidate& candidate : tested) {
     for (const v1::GroupResult& said : result.results()) {

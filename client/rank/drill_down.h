@@ -47,8 +47,8 @@ class DrillDown {
 
   size_t FamiliesFrom(size_t first) const;  // that are tested together
   size_t FamiliesOfNext() const { return FamiliesFrom(0); }
-  // `whole`: what all of a unit comes to, as a positive control tells.
-  void Judge(const GroupNode& group, const v1::GroupResult& result, double whole);
+  // `all`: what all of a unit comes to, as far as that is known.
+  void Judge(const GroupNode& group, const v1::GroupResult& result, double all);
 
   size_t most_groups_;
   std::deque<Family> waiting_;  // the most critical parent first
