@@ -44,12 +44,14 @@ LostWindows LostWindowsOfArm(const Recording& recording, size_t arm) {
 }
 
 LostWindows LostWindowsOf(const Recording& recording, size_t group) {
-  const LostWindows all =
+  LostWindows all =
       Count(recording, [&](size_t arm) { return DelaysOnly(recording.arms[arm], group); });
+  all.looks = 2;
   const std::optional<size_t> largest = LargestOf(recording, group);
   if (all.by_delay() || !largest) return all;
   LostWindows of_largest = LostWindowsOfArm(recording, *largest);
   of_largest.largest_only = true;
+  of_largest.looks = 2;
   return of_largest.by_delay() ? of_largest : all;
 }
 

@@ -16,9 +16,10 @@ struct LostWindows {
   // That so many of the delayed ones, or more, are among those that are lost, were it chance
   // (hypergeometric: Fisher's exact test, one-sided).
   double p = 1;
+  int looks = 1;  // of which this is one
 
   // A small number of windows shows little: what may be selected is not taken for all there is.
-  bool by_delay() const { return delayed_lost >= 2 && p <= 0.2; }
+  bool by_delay() const { return delayed_lost >= 2 && p <= 0.2 / looks; }
 };
 
 // The recording is a checked one. Of one arm, and of those that delay one group alone: of all of

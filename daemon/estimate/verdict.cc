@@ -102,23 +102,18 @@ std::string WhyMoreBlocksAreVain(const VerdictInput& input) {
   return StrCat(": with this spread it would take more than ", kMostBlocks, " blocks");
 }
 
+constexpr char kLost[] =
+    "more windows were lost with its delay than without: smaller doses may lose fewer";
+
 Judgement Undecided(const VerdictInput& input) {
   const std::optional<size_t> needed = BlocksNeeded(input, input.margin);
   const std::string what_it_takes =
       needed ? AboutBlocks(input, *needed) : WhyMoreBlocksAreVain(input);
   return {.verdict = Verdict::kUndecided,
           .why = StrCat(Measured(input), ", on both sides of a margin of ",
-                        MarginText(input.margin), what_it_takes, "; a greater dose takes fewer"),
+                        MarginText(input.margin), what_it_takes, "; ",
+                        input.lost_windows.empty() ? "a greater dose takes fewer" : kLost),
           .blocks_needed = needed};
-}
-
-// What is left may be the faster ones, and with greater doses even less is left.
-Judgement Lost(const VerdictInput& input, bool is_within) {
-  return {.verdict = Verdict::kUndecided,
-          .why = StrCat(Measured(input),
-                        is_within ? ": within the margin, but " : ", on both sides of a margin of ",
-                        is_within ? "" : MarginText(input.margin) + ", and ",
-                        "windows were lost by its delay: smaller doses lose fewer")};
 }
 
 // Within the margin, but not within what would be felt of a function that matters.
@@ -170,9 +165,10 @@ Judgement Judge(const VerdictInput& input) {
         .blocks_needed = needed};
   }
   const Interval& equivalence = *input.equivalence.interval;
-  const bool is_within = equivalence.IsWithin(-input.margin, input.margin);
-  if (!input.lost_windows.empty()) return Lost(input, is_within);
-  if (!is_within) return Undecided(input);
+  if (!equivalence.IsWithin(-input.margin, input.margin)) return Undecided(input);
+  if (!input.lost_windows.empty())  // what is left may be the faster ones
+    return {.verdict = Verdict::kUndecided,
+            .why = StrCat(Measured(input), ": within the margin, but ", kLost)};
   if (!input.unfelt_control.empty())
     return {
         .verdict = Verdict::kUndecided,

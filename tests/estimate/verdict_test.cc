@@ -104,13 +104,13 @@ TEST(VerdictTest, WhereWindowsAreLostByTheDelayNothingIsShownNotToMatter) {
   VerdictInput input = Input(0.01, {-0.04, 0.06}, {-0.03, 0.05});
   input.lost_windows = "4 of them are lost";
   EXPECT_EQ(Judge(input).verdict, Verdict::kUndecided);
-  EXPECT_TRUE(Says(Judge(input), "within the margin, but windows were lost by its delay"))
+  EXPECT_TRUE(Says(Judge(input), "within the margin, but more windows were lost with its delay"))
       << Judge(input).why;
   input = Input(0.04, {-0.04, 0.12}, {-0.03, 0.11});
   input.lost_windows = "4 of them are lost";
-  EXPECT_TRUE(Says(Judge(input), "of 0.05, and windows were lost by its delay: smaller doses"))
+  EXPECT_TRUE(Says(Judge(input), "; more windows were lost with its delay than without: smaller"))
       << Judge(input).why;
-  EXPECT_EQ(Judge(input).blocks_needed, std::nullopt) << "they would be lost again";
+  EXPECT_FALSE(Says(Judge(input), "a greater dose")) << "of which more are lost";
   input.estimate = {};
   EXPECT_TRUE(Says(Judge(input), "can be compared: 4 of them are lost")) << Judge(input).why;
   input = Input(1, {0.9, 1.1}, {0.92, 1.08});
