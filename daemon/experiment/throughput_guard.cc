@@ -38,7 +38,8 @@ absl::Status ThroughputGuard::Check(const Window& window, bool is_delayed) {
   if (blind_in_a_row_ > 0) return absl::OkStatus();
   const double share = window.flaw.empty() ? unit_ns_ / NsPerUnit(window) : 0;
   const bool is_slow = share < lowest_throughput_;
-  if (!is_delayed) is_slow_undelayed_ = is_slow;
+  // After a window with a delay it may be what that has left behind.
+  if (!is_delayed) is_slow_undelayed_ = is_slow && (slow_in_a_row_ == 0 || is_slow_undelayed_);
   slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
   slow_ns_ = is_slow ? slow_ns_ + (window.end_ns - window.begin_ns) : 0;
   int& slow_of_arm = slow_of_arm_[window.arm];

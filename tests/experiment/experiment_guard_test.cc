@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "daemon/experiment/experiment.h"
+#include "daemon/experiment/throughput_guard.h"
 #include "tests/experiment/told.h"
 
 namespace sbump {
@@ -32,6 +35,22 @@ TEST(ExperimentGuardTest, ALoadThatFallsIsNotBlamedOnDelays) {
   EXPECT_NE(status.message().find("times as long as in the pilot, also where nothing was delayed"),
             std::string::npos)
       << status;
+}
+
+// What waits in a queue is still to be done when the delay is over.
+TEST(ExperimentGuardTest, WhatADelayLeavesBehindIsBlamedOnIt) {
+  const Window usual = {.end_ns = 1'000'000'000, .units = 100, .work_ns = 1e8},
+               slow = {.end_ns = 1'000'000'000, .units = 100, .work_ns = 1e9};
+  ThroughputGuard guard(0.3, 1e6);
+  EXPECT_TRUE(guard.Check(usual, false).ok());
+  EXPECT_TRUE(guard.Check(slow, true).ok());
+  const std::string why(guard.Check(slow, false).message());
+  EXPECT_NE(why.find("times as long as without delays;"), std::string::npos) << why;
+  ThroughputGuard other(0.3, 1e6);
+  EXPECT_TRUE(other.Check(usual, true).ok());
+  EXPECT_TRUE(other.Check(slow, false).ok());
+  const std::string load(other.Check(slow, true).message());
+  EXPECT_NE(load.find("the load has changed;"), std::string::npos) << load;
 }
 
 // Before anybody is asked.
