@@ -24,6 +24,8 @@ constexpr int kTries = 3;
 // One that is at its end takes so long to be gone, and the one that comes in its place to be there;
 // what a garbage collector or a debugger keeps from being changed takes its time, too.
 constexpr uint64_t kPauseNs = 50'000'000, kLongestGapNs = 5'000'000'000;
+// Where each try stops those that have nothing against it.
+constexpr uint64_t kPauseBetweenStopsNs = 500'000'000;
 
 bool IsGap(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
@@ -141,13 +143,14 @@ absl::Status SessionSpecimen::Switch(const Arm& arm) {
 
 absl::Status SessionSpecimen::ChangeInAll(const RulesChange& change) {
   const uint64_t give_up_ns = NowNs() + kLongestGapNs;
+  const uint64_t pause_ns = change.targets == nullptr ? kPauseNs : kPauseBetweenStopsNs;
   for (int tries = 1;; ++tries) {
     const absl::Status status = Change(*session_, change);
     if (status.ok()) return status;
     const bool is_gap = IsGap(status);
     // A session that is at its end says why, to whoever waits.
-    SB_RETURN_IF_ERROR(is_gap ? WaitUntil(NowNs() + kPauseNs) : Interrupted());
-    if (is_gap ? NowNs() >= give_up_ns : tries >= kTries)
+    SB_RETURN_IF_ERROR(is_gap ? WaitUntil(NowNs() + pause_ns) : Interrupted());
+    if (tries >= kTries && (!is_gap || NowNs() >= give_up_ns))
       return Annotate(status, "delays could not be switched in all processes");
   }
 }

@@ -1,7 +1,11 @@
-"""Experiments.Run as other clients than sbumpctl may call it."""
+"""Experiments.Run as other clients than sbumpctl may call it, and on processes that others have a hand on."""
+import types
+
+from harness import faults, traces
 from harness.case import main
 from harness.raw_call import field, number, start
-from harness.sweeps import SweepCase
+from harness.session import Session
+from harness.sweeps import STEP, SweepCase
 
 SAMPLED = field(3, field(1, b"a metric of the client's"))
 COUNTED = field(1, field(1, b"*/service.py:step"))
@@ -33,6 +37,23 @@ class ExperimentCallsTest(SweepCase):
         target = self.start_service()
         for messages in ((STOP, begin(target, COUNTED)), (begin(target, COUNTED), STOP)):
             self.assert_ends_with(1, b"stopped by its client", *messages)
+        self.assert_unharmed(target)
+
+    def test_one_of_its_processes_is_traced(self):
+        """It cannot be changed then, and no window counts for an arm that is not in force in all."""
+        target = self.start_service()
+        target.ask("beget", 0, 25)
+        child = types.SimpleNamespace(pid=self.eventually(lambda: traces.children(target.pid), 10, "a child")[0], child=target.child)
+        session = Session(self.daemon, "--pid", target.pid, "--children", "--metric", STEP, "--target", "*/service.py:critical",
+                          "--yes", "--budget", "30s", command="sweep")
+        self.addCleanup(session.kill)
+        session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 30)
+        with faults.traced(child, self.scratch + "/strace"):
+            code = session.wait_exit(40)
+        self.assertEqual(code, 13, session.errors)
+        self.assertIn("delays could not be switched in all processes", session.errors)
+        self.assertIn("is traced by", session.errors)
+        self.assert_no_session()
         self.assert_unharmed(target)
 
     def test_nobody_answers(self):
