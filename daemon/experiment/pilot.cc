@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "daemon/base/str_cat.h"
@@ -40,6 +41,8 @@ constexpr double kShareOfBudget = 0.1, kLargeShare = 0.3, kMostOfBudget = 0.6;
 constexpr size_t kStepSamples = 12;
 // Where so many are to be expected, none is a stall; in a shorter sample it may be chance.
 constexpr double kTicksToMiss = 6;
+// Of processes that all begin theirs at once.
+constexpr double kUnitsToMiss = 2;
 // Of the margin, of what a step injects: what moves by less moves no verdict. A program whose units
 // are all alike is taken for one that settles late by its smallest changes.
 constexpr double kNegligibleShare = 0.4, kMostNegligible = 0.02;
@@ -167,7 +170,9 @@ absl::StatusOr<double> MeasureSettling(Specimen& specimen, size_t group,
       .noise_sd_ns = PredictedCv(pilot.noise, times_as_long) * pilot.unit_ns,
       .negligible_ns = std::min(kNegligibleShare * wishes.margin, kMostNegligible) * injected_ns};
   ThroughputGuard guard(wishes.lowest_throughput, pilot.unit_ns);
-  const bool sees_stalls = static_cast<double>(each_ns) >= kTicksToMiss * pilot.tick_ns;
+  const bool sees_stalls = static_cast<double>(each_ns) >=
+                           std::max(kTicksToMiss * pilot.tick_ns,
+                                    kUnitsToMiss * (1 + wishes.top_share) * pilot.in_flight_ns);
   SB_ASSIGN_OR_RETURN(const auto there,
                       TimeToSettle(specimen, step, each_ns, limits, sees_stalls, guard));
   SB_ASSIGN_OR_RETURN(const auto back,
@@ -231,14 +236,18 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, const Pace& pace
   const double takes_ns = LeastPilotNs(window_ns, shortest_ns);
   if (takes_ns <= kMostOfBudget * BudgetNs(wishes)) return window_ns;
   const bool is_read_seldom = shortest_ns > kFewestTicksOfWindow * longest_ns;
-  return absl::ResourceExhaustedError(StrCat(
-      is_read_seldom
-          ? StrCat("the metric is read so seldom that a window takes ", DurationWords(shortest_ns))
-          : StrCat("the metric moves once in ", DurationWords(longest_ns)),
-      ": to see how much its pace varies takes ", DurationWords(takes_ns), " of the ",
-      DurationWords(BudgetNs(wishes)), " that there are; give it ",
-      DurationWords(takes_ns / kLargeShare), " or more, or a metric that ",
-      is_read_seldom ? "answers sooner" : "moves more often"));
+  const auto because = [&](std::string_view why, double ns, std::string_view other) {
+    return absl::ResourceExhaustedError(StrCat(
+        why, DurationWords(ns), ": to see how much its pace varies takes ", DurationWords(takes_ns),
+        " of the ", DurationWords(BudgetNs(wishes)), " that there are; give it ",
+        DurationWords(takes_ns / kLargeShare), " or more, or a metric ", other));
+  };
+  if (is_read_seldom)
+    return because("the metric is read so seldom that a window takes ", shortest_ns,
+                   "that answers sooner");
+  if (longest_ns > tick_ns)
+    return because("in each process a unit takes ", longest_ns, "of smaller units");
+  return because("the metric moves once in ", tick_ns, "that moves more often");
 }
 
 uint64_t PatienceNs(const Specimen& specimen) {
@@ -247,6 +256,16 @@ uint64_t PatienceNs(const Specimen& specimen) {
 
 double ShortestNs(const Specimen& specimen) {
   return std::max(kShortestWindowNs, static_cast<double>(specimen.ShortestWindowNs()));
+}
+
+Pace PaceOf(const Window& seen) {
+  return {.tick_ns = NsPerTick(seen), .in_flight_ns = InFlightNs(seen)};
+}
+
+// Of the first unit of each process the begin was not seen.
+bool IsEnough(const Window& seen, const Mark& now) {
+  const auto working = std::ranges::count_if(now, [](const auto& one) { return one.units > 0; });
+  return TicksOf(seen) >= std::max(kTicksToSee, 2.0 * static_cast<double>(working));
 }
 
 // What counts units is loaded nowhere, in words. Empty: it is.
@@ -286,14 +305,14 @@ absl::StatusOr<Pace> AwaitWork(Specimen& specimen, const std::vector<Group>& gro
     SB_RETURN_IF_ERROR(specimen.WaitUntil(specimen.NowNs() + kLookNs));
     SB_ASSIGN_OR_RETURN(const Mark now, specimen.TakeMark());
     SB_ASSIGN_OR_RETURN(seen, MeasuredBetween(specimen, begin, now, groups.size()));
-    if (TicksOf(seen) >= kTicksToSee)
-      return Pace{.tick_ns = NsPerTick(seen), .in_flight_ns = InFlightNs(seen)};
+    if (IsEnough(seen, now)) return PaceOf(seen);
     if (specimen.ShortestWindowNs() > kPatienceNs)
       SB_RETURN_IF_ERROR(WindowNs(wishes, {}, ShortestNs(specimen)).status());
   }
   const uint64_t seconds = waited_ns() / kSecondNs;
   if (!seen.flaw.empty() && !seen.stood_still) return CannotBeUsed(seen.flaw);
   if (seen.units == 0) return DoesNotMove(specimen, groups, seen, seconds);
+  if (TicksOf(seen) >= kTicksToSee) return PaceOf(seen);
   return absl::FailedPreconditionError(
       StrCat("it moved only ", static_cast<uint64_t>(TicksOf(seen)), " times in ", seconds,
              " s: an experiment would take hours; use a metric that moves more often"));

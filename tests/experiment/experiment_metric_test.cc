@@ -21,19 +21,33 @@ TEST(ExperimentMetricTest, AMetricThatIsReadTooSeldomForTheBudget) {
 // Sixteen workers of units that are long: many are seen in the time of one.
 TEST(ExperimentMetricTest, UnitsOfManyProcessesAreSeenAllTheTime) {
   constexpr double kLongNs = 1e9;
-  FakeSpecimen service(kLongNs, {FakeGroup{}, FakeGroup{}});
-  service.noise = 0.1;
+  for (const double done : {0.0, 0.3, 0.7, 0.9}) {
+    FakeSpecimen service(kLongNs, {FakeGroup{}, FakeGroup{}});
+    service.noise = 0.1;
+    service.processes = 16;
+    service.HasDone(done * kLongNs);
+    Told told;
+    ExperimentWishes wishes = Wishes();
+    wishes.budget_ns = 600'000'000'000;
+    wishes.top_share = 0.4;
+    wishes.most_delay_ns = 1'000'000'000;
+    const std::vector<Group> groups = {{"one"}, {"gate", GroupRole::kPositiveControl}};
+    const absl::Status status = RunExperiment(service, groups, wishes, told);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_NEAR(told.plan->unit_ns, kLongNs, 0.1 * kLongNs) << done;
+    EXPECT_GE(told.plan->washout_ns, 900'000'000u) << done;
+    EXPECT_EQ(told.answer->estimate.groups[0].verdict, Verdict::kMatters) << done;
+  }
+}
+
+// Which is not how often the metric moves.
+TEST(ExperimentMetricTest, UnitsThatAreTooLongForTheBudgetAreSaidToBe) {
+  FakeSpecimen service(5e9, {FakeGroup{}});
   service.processes = 16;
   Told told;
-  ExperimentWishes wishes = Wishes();
-  wishes.budget_ns = 600'000'000'000;
-  wishes.top_share = 0.4;
-  wishes.most_delay_ns = 1'000'000'000;
-  const std::vector<Group> groups = {{"one"}, {"gate", GroupRole::kPositiveControl}};
-  const absl::Status status = RunExperiment(service, groups, wishes, told);
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_GE(told.plan->washout_ns, 900'000'000u);
-  EXPECT_EQ(told.answer->estimate.groups[0].verdict, Verdict::kMatters);
+  const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
+  EXPECT_EQ(status.message().find("in each process a unit takes 5.0 s"), 0) << status;
+  EXPECT_NE(status.message().find("or a metric of smaller units"), std::string::npos) << status;
 }
 
 // As of answers that take ten seconds each, many at a time: waiting for three of one after the

@@ -74,6 +74,9 @@ class FakeSpecimen : public Specimen {
 
   const std::vector<Arm>& switches() const { return switches_; }
 
+  // Of the unit that it is at when it is first looked at.
+  void HasDone(double ns) { next_unit_ns_ -= ns; }
+
   size_t processes = 1;  // that all do the same
   std::optional<size_t> fails_at_switch;
   uint64_t ends_at_ns = UINT64_MAX;
