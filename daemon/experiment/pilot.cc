@@ -128,8 +128,8 @@ absl::StatusOr<Settling> TimeToSettle(Specimen& specimen, const Arm& arm, uint64
     SB_ASSIGN_OR_RETURN(Window window, MeasuredBetween(specimen, last, now, groups));
     window.arm = static_cast<uint32_t>(i);  // only those in a row say anything
     if (window.flaw.empty() || sees_stalls)
-      // On the way back, too, it is the delay's doing.
-      SB_RETURN_IF_ERROR(guard.Check(window, true));
+
+      SB_RETURN_IF_ERROR(guard.Check(window, arm.kind == ArmKind::kDose));
     if (window.flaw.empty()) {
       const uint64_t since_ns = window.begin_ns - std::min(window.begin_ns, begin_ns);
       samples.push_back({.since_ns = static_cast<double>(since_ns), .y_ns = NsPerUnit(window)});

@@ -23,7 +23,8 @@ std::string HowSlow(const Window& window, double unit_ns, bool also_undelayed) {
           ? StrCat("work took ", Fixed(NsPerUnit(window) / unit_ns, 2), " times as long as ",
                    also_undelayed ? "in the pilot" : "without delays")
           : StrCat("work seems to stand still (", window.flaw, ")");
-  if (also_undelayed) words += ", also where nothing was delayed: the load has changed";
+  if (also_undelayed)
+    words += ", also in a window without delays: the load has changed, or they left work behind";
   return words;
 }
 
@@ -38,8 +39,7 @@ absl::Status ThroughputGuard::Check(const Window& window, bool is_delayed) {
   if (blind_in_a_row_ > 0) return absl::OkStatus();
   const double share = window.flaw.empty() ? unit_ns_ / NsPerUnit(window) : 0;
   const bool is_slow = share < lowest_throughput_;
-  // After a window with a delay it may be what that has left behind.
-  if (!is_delayed) is_slow_undelayed_ = is_slow && (slow_in_a_row_ == 0 || is_slow_undelayed_);
+  is_slow_undelayed_ = is_slow && (is_slow_undelayed_ || !is_delayed);
   slow_in_a_row_ = is_slow ? slow_in_a_row_ + 1 : 0;
   slow_ns_ = is_slow ? slow_ns_ + (window.end_ns - window.begin_ns) : 0;
   int& slow_of_arm = slow_of_arm_[window.arm];

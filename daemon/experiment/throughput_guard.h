@@ -23,7 +23,7 @@ class ThroughputGuard {
  private:
   const double lowest_throughput_, unit_ns_;
   int slow_in_a_row_ = 0;                // windows, the last ones
-  bool is_slow_undelayed_ = false;       // the last one without delays, by no delay
+  bool is_slow_undelayed_ = false;       // one of them that has no delay
   int blind_in_a_row_ = 0;               // likewise, that could not be measured
   uint64_t slow_ns_ = 0;                 // of them
   std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm
