@@ -41,8 +41,8 @@ constexpr double kShareOfBudget = 0.1, kLargeShare = 0.3, kMostOfBudget = 0.6;
 constexpr size_t kStepSamples = 12;
 // Where so many are to be expected, none is a stall; in a shorter sample it may be chance.
 constexpr double kTicksToMiss = 6;
-// Of processes that all begin theirs at once.
-constexpr double kUnitsToMiss = 2;
+// Of processes that all begin theirs at once: the guard takes two windows for a stall.
+constexpr double kUnitsToMiss = 1;
 // Of the margin, of what a step injects: what moves by less moves no verdict. A program whose units
 // are all alike is taken for one that settles late by its smallest changes.
 constexpr double kNegligibleShare = 0.4, kMostNegligible = 0.02;
@@ -245,8 +245,8 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, const Pace& pace
   if (is_read_seldom)
     return because("the metric is read so seldom that a window takes ", shortest_ns,
                    "that answers sooner");
-  if (longest_ns > tick_ns)
-    return because("in each process a unit takes ", longest_ns, "of smaller units");
+  if (longest_ns > 1.5 * tick_ns)
+    return because("each process begins a unit once in ", longest_ns, "of smaller units");
   return because("the metric moves once in ", tick_ns, "that moves more often");
 }
 
@@ -262,9 +262,11 @@ Pace PaceOf(const Window& seen) {
   return {.tick_ns = NsPerTick(seen), .in_flight_ns = InFlightNs(seen)};
 }
 
-// Of the first unit of each process the begin was not seen.
+// Of the first unit of each process that is there the begin was not seen.
 bool IsEnough(const Window& seen, const Mark& now) {
-  const auto working = std::ranges::count_if(now, [](const auto& one) { return one.units > 0; });
+  const auto working = std::ranges::count_if(now, [&](const ProcessMark& one) {
+    return one.units > 0 && one.at_ns + kLookNs > seen.end_ns;
+  });
   return TicksOf(seen) >= std::max(kTicksToSee, 2.0 * static_cast<double>(working));
 }
 

@@ -40,13 +40,25 @@ TEST(ExperimentMetricTest, UnitsOfManyProcessesAreSeenAllTheTime) {
   }
 }
 
+// As of a service that forks for each job: most that have worked are gone.
+TEST(ExperimentMetricTest, ProcessesThatHaveEndedAreNotWaitedFor) {
+  FakeSpecimen service = Service(0.05);
+  for (size_t i = 0; i < 1'000; ++i)
+    service.ended.push_back({.number = 10 + i, .at_ns = 500'000'000, .units = 1});
+  Told told;
+  uint64_t began_ns = 0;
+  told.on_window = [&] { began_ns = began_ns == 0 ? service.NowNs() : began_ns; };
+  ASSERT_TRUE(RunExperiment(service, kGroups, Wishes(), told).ok());
+  EXPECT_LT(began_ns, 2'000'000'000) << "of which a second had passed before";
+}
+
 // Which is not how often the metric moves.
 TEST(ExperimentMetricTest, UnitsThatAreTooLongForTheBudgetAreSaidToBe) {
   FakeSpecimen service(5e9, {FakeGroup{}});
   service.processes = 16;
   Told told;
   const absl::Status status = RunExperiment(service, {{"one"}}, Wishes(), told);
-  EXPECT_EQ(status.message().find("in each process a unit takes 5.0 s"), 0) << status;
+  EXPECT_EQ(status.message().find("each process begins a unit once in 5.0 s"), 0) << status;
   EXPECT_NE(status.message().find("or a metric of smaller units"), std::string::npos) << status;
 }
 

@@ -41,6 +41,10 @@ class FakeSpecimen : public Specimen {
     process_.at_ns = now_ns_;
     Mark mark(processes, process_);
     for (size_t i = 0; i < processes; ++i) mark[i].number = i;
+    for (const ProcessMark& one : ended) {
+      mark.push_back(one);
+      mark.back().groups.resize(groups_.size());
+    }
     return mark;
   }
 
@@ -77,7 +81,8 @@ class FakeSpecimen : public Specimen {
   // Of the unit that it is at when it is first looked at.
   void HasDone(double ns) { next_unit_ns_ -= ns; }
 
-  size_t processes = 1;  // that all do the same
+  size_t processes = 1;            // that all do the same
+  std::vector<ProcessMark> ended;  // before, besides
   std::optional<size_t> fails_at_switch;
   uint64_t ends_at_ns = UINT64_MAX;
   double noise = 0;  // standard deviation of a unit's time, as a share of it
