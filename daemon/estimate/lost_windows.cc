@@ -46,12 +46,13 @@ LostWindows LostWindowsOfArm(const Recording& recording, size_t arm) {
 LostWindows LostWindowsOf(const Recording& recording, size_t group) {
   LostWindows all =
       Count(recording, [&](size_t arm) { return DelaysOnly(recording.arms[arm], group); });
-  all.looks = 2;
   const std::optional<size_t> largest = LargestOf(recording, group);
-  if (all.by_delay() || !largest) return all;
+  if (!largest) return all;
   LostWindows of_largest = LostWindowsOfArm(recording, *largest);
+  if (of_largest.delayed == all.delayed) return all;  // there is one dose
   of_largest.largest_only = true;
-  of_largest.looks = 2;
+  all.looks = of_largest.looks = 2;
+  if (all.by_delay()) return all;
   return of_largest.by_delay() ? of_largest : all;
 }
 

@@ -106,9 +106,12 @@ constexpr char kLost[] =
     "more windows were lost with its delay than without: smaller doses may lose fewer";
 
 Judgement Undecided(const VerdictInput& input) {
-  const std::optional<size_t> needed = BlocksNeeded(input, input.margin);
+  // Whatever there are, where windows are lost it is not shown not to matter.
+  const bool is_lost =
+      !input.lost_windows.empty() && std::abs(input.estimate.estimate) <= input.margin;
+  const std::optional<size_t> needed = is_lost ? std::nullopt : BlocksNeeded(input, input.margin);
   const std::string what_it_takes =
-      needed ? AboutBlocks(input, *needed) : WhyMoreBlocksAreVain(input);
+      needed ? AboutBlocks(input, *needed) : (is_lost ? "" : WhyMoreBlocksAreVain(input));
   return {.verdict = Verdict::kUndecided,
           .why = StrCat(Measured(input), ", on both sides of a margin of ",
                         MarginText(input.margin), what_it_takes, "; ",

@@ -61,6 +61,18 @@ TEST(LostWindowsTest, AreAlsoLookedForAmongThoseOfTheLargestDelay) {
             "without");
 }
 
+// 3 of 12 where none of 12 is lost otherwise is chance in one case of nine.
+TEST(LostWindowsTest, OneDoseIsLookedAtOnce) {
+  Design design = Doses(1, 12);
+  design.arms = {design.arms.front(), design.arms.back()};
+  Recording recording = Record(design, Linear({0}), {.sd = 0.003}, 1);
+  for (Window& window : recording.windows) {
+    if (window.arm == 1 && window.block % 4 == 0) window.flaw = "too slow";
+  }
+  EXPECT_TRUE(LostWindowsOf(recording, 0).by_delay());
+  EXPECT_FALSE(LostWindowsOf(WithLost(7, 0), 0).by_delay()) << "as likely, at the second look";
+}
+
 TEST(LostWindowsTest, WhereAllAreLostThatIsWhyNothingIsKnown) {
   Recording recording = Record(Doses(1, 10), Linear({0}), {.sd = 0.003}, 1);
   for (Window& window : recording.windows) {

@@ -111,6 +111,7 @@ TEST(VerdictTest, WhereWindowsAreLostByTheDelayNothingIsShownNotToMatter) {
   EXPECT_TRUE(Says(Judge(input), "; more windows were lost with its delay than without: smaller"))
       << Judge(input).why;
   EXPECT_FALSE(Says(Judge(input), "a greater dose")) << "of which more are lost";
+  EXPECT_EQ(Judge(input).blocks_needed, std::nullopt) << "they would be lost again";
   input.estimate = {};
   EXPECT_TRUE(Says(Judge(input), "can be compared: 4 of them are lost")) << Judge(input).why;
   input = Input(1, {0.9, 1.1}, {0.92, 1.08});
