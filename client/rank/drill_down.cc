@@ -82,7 +82,8 @@ void DrillDown::Judge(const GroupNode& group, const v1::GroupResult& result, dou
   if (result.verdict() == v1::INVALID || !result.has_ci_high()) return;
   if (result.ci_high() >= all)
     unspoken_.push_back(
-        StrCat(group.name, ": its interval is so wide that anything in it may matter"));
+        StrCat(group.name, all > 0 ? ": its interval is so wide that anything in it may matter"
+                                   : ": no delay was felt, so nothing is shown of what is in it"));
 }
 
 void DrillDown::Skip() {
