@@ -1,4 +1,6 @@
 """Experiments.Run as other clients than sbumpctl may call it, and on processes that others have a hand on."""
+import os
+import signal
 import types
 
 from harness import faults, traces
@@ -42,14 +44,15 @@ class ExperimentCallsTest(SweepCase):
     def test_one_of_its_processes_is_traced(self):
         """It cannot be changed then, and no window counts for an arm that is not in force in all."""
         target = self.start_service()
-        target.ask("beget", 0, 25)
+        target.ask("beget", 0, 120)
         child = types.SimpleNamespace(pid=self.eventually(lambda: traces.children(target.pid), 10, "a child")[0], child=target.child)
         session = Session(self.daemon, "--pid", target.pid, "--children", "--metric", STEP, "--target", "*/service.py:critical",
-                          "--yes", "--budget", "30s", command="sweep")
+                          "--yes", "--budget", "30s", "--max-stop", "1s", "--seed", "1", command="sweep")
         self.addCleanup(session.kill)
         session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 30)
         with faults.traced(child, self.scratch + "/strace"):
             code = session.wait_exit(40)
+        os.kill(child.pid, signal.SIGKILL)
         self.assertEqual(code, 13, session.errors)
         self.assertIn("delays could not be switched in all processes", session.errors)
         self.assertIn("is traced by", session.errors)
