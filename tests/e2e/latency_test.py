@@ -65,10 +65,11 @@ class LatencyTest(SweepCase):
         target = self.start_target(interpreters.any_supported(), "open_loop.py")
         target.ask("start", str(log))
         self.eventually(lambda: len(_numbers(log)) >= 400, 20, "requests")
-        of_two = metrics.Histogram(log, [1e-6 * sorted(_numbers(log))[100], 0.1], scale=1e-6)
+        of_two = metrics.Histogram(log, [1e-6 * sorted(_numbers(log))[20], 0.1], scale=1e-6)
         with metrics.served(lambda: of_two.text("took_seconds")) as url:
             session = Session(self.daemon, "--pid", target.pid, "--metric", "prom:%s#p50(took_seconds)" % url, "--yes",
-                              "--target", "*/open_loop.py:answer", "--budget", "90s", command="sweep")
+                              "--target", "*/open_loop.py:answer", "--budget", "90s", "--lowest-throughput", "10",
+                              command="sweep")  # a small change of what is below it moves the quantile far within such a bucket
             self.addCleanup(session.kill)
             plan = session.wait_for(lambda line: "plan" in line, 60)["plan"]
             session.child.send_signal(signal.SIGINT)
