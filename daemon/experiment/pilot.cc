@@ -128,7 +128,6 @@ absl::StatusOr<Settling> TimeToSettle(Specimen& specimen, const Arm& arm, uint64
     SB_ASSIGN_OR_RETURN(Window window, MeasuredBetween(specimen, last, now, groups));
     window.arm = static_cast<uint32_t>(i);  // only those in a row say anything
     if (window.flaw.empty() || sees_stalls)
-
       SB_RETURN_IF_ERROR(guard.Check(window, arm.kind == ArmKind::kDose));
     if (window.flaw.empty()) {
       const uint64_t since_ns = window.begin_ns - std::min(window.begin_ns, begin_ns);
@@ -224,6 +223,10 @@ struct Pace {
   double in_flight_ns = 0;
 };
 
+// What one process takes for a unit, of what there is between two units of all: of a single one the
+// two differ by chance.
+constexpr double kSideBySide = 1.5;
+
 // Where they are far between, fewer of them.
 absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, const Pace& pace,
                                 double shortest_ns) {
@@ -245,7 +248,7 @@ absl::StatusOr<double> WindowNs(const ExperimentWishes& wishes, const Pace& pace
   if (is_read_seldom)
     return because("the metric is read so seldom that a window takes ", shortest_ns,
                    "that answers sooner");
-  if (longest_ns > 1.5 * tick_ns)
+  if (longest_ns > kSideBySide * tick_ns)
     return because("each process begins a unit once in ", longest_ns, "of smaller units");
   return because("the metric moves once in ", tick_ns, "that moves more often");
 }
@@ -274,8 +277,7 @@ bool IsEnough(const Window& seen, const Mark& now) {
 absl::StatusOr<std::string> WhyNothingCounts(Specimen& specimen, const std::vector<Group>& groups) {
   SB_ASSIGN_OR_RETURN(const std::vector<GroupTargets> targets, specimen.FindTargets());
   for (size_t i = 0; i < std::min(groups.size(), targets.size()); ++i) {
-    const bool is_there = targets[i].functions > 0 || !targets[i].in_others.empty();
-    if (groups[i].role == GroupRole::kPositiveControl && !is_there && !targets[i].unmatched.empty())
+    if (groups[i].role == GroupRole::kPositiveControl && targets[i].is_loaded_nowhere())
       return StrCat(groups[i].name, ": ", targets[i].unmatched.front());
   }
   return std::string();

@@ -32,10 +32,6 @@ std::string WordsOfOthers(const std::vector<Group>& groups,
                 "): what several take is in the first of them");
 }
 
-bool HasNoFunction(const GroupTargets& targets) {
-  return targets.functions == 0 && targets.in_others.empty() && !targets.unmatched.empty();
-}
-
 absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& pilot) {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].role != GroupRole::kPositiveControl) continue;
@@ -52,7 +48,7 @@ absl::Status CheckControlsCalled(const std::vector<Group>& groups, const Pilot& 
 std::string WhyNotCalled(const std::vector<Group>& groups, const Pilot& pilot, size_t i) {
   if (pilot.hits_per_unit[i] > 0) return "";
   const GroupTargets& targets = pilot.targets[i];
-  if (HasNoFunction(targets)) return Joined(targets.unmatched);
+  if (targets.is_loaded_nowhere()) return Joined(targets.unmatched);
   if (targets.functions == 0 && !targets.in_others.empty())
     return StrCat("all ", WordsOfOthers(groups, targets.in_others));
   return "it was not called while the metric moved";
@@ -66,7 +62,7 @@ absl::Status CheckCalled(const std::vector<Group>& groups, const Pilot& pilot) {
     if (!IsTested(groups[i])) continue;
     const std::string why = WhyNotCalled(groups, pilot, i);
     if (why.empty()) return absl::OkStatus();
-    is_loaded = is_loaded || !HasNoFunction(pilot.targets[i]);
+    is_loaded = is_loaded || !pilot.targets[i].is_loaded_nowhere();
     whys += StrCat(whys.empty() ? "" : "; ", "\"", groups[i].name, "\": ", why);
   }
   if (is_loaded) return absl::FailedPreconditionError(StrCat("there is nothing to test: ", whys));

@@ -34,6 +34,10 @@ struct GroupTargets {
   std::map<size_t, size_t> in_others;
   // A sentence for each pattern that takes nothing, without a full stop.
   std::vector<std::string> unmatched;
+
+  bool is_loaded_nowhere() const {
+    return functions == 0 && in_others.empty() && !unmatched.empty();
+  }
 };
 
 // Of a histogram, the one that a quantile was found in.
