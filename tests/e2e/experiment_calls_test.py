@@ -50,9 +50,11 @@ class ExperimentCallsTest(SweepCase):
                           "--yes", "--budget", "30s", "--max-stop", "1s", "--seed", "1", command="sweep")
         self.addCleanup(session.kill)
         session.wait_for(lambda line: line.get("window", {}).get("phase") == "MAIN", 30)
-        with faults.traced(child, self.scratch + "/strace"):
-            code = session.wait_exit(40)
-        os.kill(child.pid, signal.SIGKILL)
+        try:
+            with faults.traced(child, self.scratch + "/strace"):
+                code = session.wait_exit(40)
+        finally:
+            os.kill(child.pid, signal.SIGKILL)
         self.assertEqual(code, 13, session.errors)
         self.assertIn("delays could not be switched in all processes", session.errors)
         self.assertIn("is traced by", session.errors)

@@ -11,7 +11,7 @@ from harness.session import Session
 from harness.sweeps import STEP, SweepCase
 
 METRIC = ("--metric", STEP)
-FIRST_BUDGET_S, MOST_BUDGET_S = 60, 240
+FIRST_BUDGET_S, MOST_BUDGET_S = 60, 150
 LONG_BUDGET_S = 120
 
 
@@ -43,8 +43,8 @@ class SweepTest(SweepCase):
             self.assertEqual(results["critical"]["verdict"], "MATTERS", results)
             if is_last or hidden["verdict"] != "UNDECIDED":
                 break
-            more = hidden["more_blocks"] / hidden["blocks"] or MOST_BUDGET_S  # 0: more than there may be
-            budget_s = min(int(FIRST_BUDGET_S * (1 + 1.5 * more)), MOST_BUDGET_S)
+            self.assertGreater(hidden["more_blocks"], 0, hidden)
+            budget_s = min(int(FIRST_BUDGET_S * (1 + 1.5 * hidden["more_blocks"] / hidden["blocks"])), MOST_BUDGET_S)
         self.assertEqual(hidden["verdict"], "DOES_NOT_MATTER", results)
         self.assert_unharmed(target)
 
