@@ -223,6 +223,17 @@ TEST(HtmlReport, TellsOfStealTimeOnlyWhereThereWasSome) {
   EXPECT_THAT(page, Not(HasSubstr("steal time was")));  // no warning of so little
 }
 
+// By its name alone it would look as if more time decided it.
+TEST(HtmlReport, SaysWhoseWindowsWereLost) {
+  Report report = *MakeReport(RankedRun());
+  v1::GroupResult& group = *report.ranking.mutable_results(1);
+  group.set_verdict(v1::UNDECIDED);
+  group.set_why("windows were lost");
+  EXPECT_THAT(HtmlReport(report), Not(HasSubstr("But: windows were lost.")));
+  group.set_lost_windows(true);
+  EXPECT_THAT(HtmlReport(report), HasSubstr("But: windows were lost."));
+}
+
 TEST(HtmlReport, WhatWasLeftBehindIsNotDenied) {
   RunFile run = RealRun();
   v1::DetachProof& proof = *run.stages[0].end->mutable_detach_proof();
