@@ -24,7 +24,8 @@ std::string HowSlow(const Window& window, double unit_ns, bool also_undelayed) {
                    also_undelayed ? "in the pilot" : "without delays")
           : StrCat("work seems to stand still (", window.flaw, ")");
   if (also_undelayed)
-    words += ", also in a window without delays: the load has changed, or they left work behind";
+    words +=
+        ", also in a window without delays: the load has changed, or a delay has left work behind";
   return words;
 }
 

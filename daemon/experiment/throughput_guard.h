@@ -23,9 +23,9 @@ class ThroughputGuard {
  private:
   const double lowest_throughput_, unit_ns_;
   int slow_in_a_row_ = 0;                // windows, the last ones
-  bool is_slow_undelayed_ = false;       // one of them that has no delay
-  int blind_in_a_row_ = 0;               // likewise, that could not be measured
   uint64_t slow_ns_ = 0;                 // of them
+  bool is_slow_undelayed_ = false;       // one of them has no delay
+  int blind_in_a_row_ = 0;               // windows, the last ones, that could not be measured
   std::map<uint32_t, int> slow_of_arm_;  // the last ones of each arm
 };
 
