@@ -312,7 +312,7 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(const Endp
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   if (!endpoint.IsUnix()) NoticeDeadPeer(arguments);
   const std::string target =
-      endpoint.IsUnix() ? endpoint.ToString() : StrCat("dns:///", endpoint.ToString());
+      endpoint.IsUnix() ? endpoint.ToString() : StrCat("dns:///", endpoint.HostPort());
   const auto channel = grpc::CreateCustomChannel(target, credentials, arguments);
   if (!WaitUntilReady(*channel)) return NotReady(channel, endpoint);
   return std::make_unique<GrpcControlClient>(channel, endpoint);

@@ -140,10 +140,16 @@ absl::Status ProbeUnix(const Endpoint& endpoint) {
 
 }  // namespace
 
+std::string Endpoint::HostPort() const {
+  return host.find(':') == host.npos ? StrCat(host, ":", port) : StrCat("[", host, "]:", port);
+}
+
 std::string Endpoint::ToString() const {
   if (IsUnix()) return StrCat(kUnixScheme, path);
-  if (host.find(':') != host.npos) return StrCat("[", host, "]:", port);
-  return StrCat(host, ":", port);
+  std::string text = HostPort();
+  // Of a host that is named like a scheme.
+  if (text.starts_with(kUnixScheme) || text.starts_with(kTcpScheme)) text.insert(0, kTcpScheme);
+  return text;
 }
 
 absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text) {

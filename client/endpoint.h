@@ -17,6 +17,9 @@ struct Endpoint {
   std::string port;
 
   bool IsUnix() const { return !path.empty(); }
+  // Of a TCP listener, as resolvers take it.
+  std::string HostPort() const;
+  // ParseEndpoint() makes the same of it.
   std::string ToString() const;
 };
 

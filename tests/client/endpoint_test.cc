@@ -21,6 +21,17 @@ TEST(ParseEndpoint, TakesHostsAndPorts) {
   EXPECT_FALSE(ParseEndpoint("host:1")->IsUnix());
 }
 
+TEST(ParseEndpoint, TakesHostsThatAreNamedLikeASchemeForWhatTheyAre) {
+  for (const char* text : {"tcp:unix:7434", "[unix]:7434"}) {
+    const Endpoint endpoint = *ParseEndpoint(text);
+    EXPECT_EQ(endpoint.host, "unix") << text;
+    EXPECT_EQ(endpoint.HostPort(), "unix:7434") << text;
+    EXPECT_EQ(endpoint.ToString(), "tcp:unix:7434") << text;
+  }
+  EXPECT_EQ(ParseEndpoint("tcp:tcp:1")->host, "tcp");
+  EXPECT_EQ(ParseEndpoint("tcp:tcp:1")->ToString(), "tcp:tcp:1");
+}
+
 TEST(ParseEndpoint, RefusesTheRest) {
   for (const char* text : {"", "unix:", "unix://host/x", "/run/x.sock", "host", "host:", ":1",
                            "host:0", "host:65536", "host:1x", "::1:7", "[::1]", "[]:7", "a b:7",
