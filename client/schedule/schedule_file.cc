@@ -85,7 +85,7 @@ absl::StatusOr<Schedule> ParseSchedule(const std::string& file, std::string_view
     };
     // It may be empty.
     const auto prefix = [&](const YAML::Node& node) {
-      schedule.prefix = node.IsScalar() ? node.Scalar() : YamlText(node, "prefix");
+      schedule.prefix = YamlScalar(node, "prefix");
     };
     const auto callables = [&](const YAML::Node& node) {
       ForEachYamlItem(node, "callables", [&](const YAML::Node& item) {

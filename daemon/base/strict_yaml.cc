@@ -54,6 +54,16 @@ bool IsYaml(std::string_view text) {
   return IsStrictUtf8(text) && std::ranges::none_of(text, is_control);
 }
 
+// What yaml-cpp writes as it is: "\N" and "\_" are one byte each to it (0.7), and for what Unicode
+// calls noncharacters it writes U+FFFD. Control characters are written by escapes.
+bool IsText(std::string_view text) {
+  const auto decoded = IsStrictUtf8(text) ? DecodeAll(text) : std::nullopt;
+  return decoded && std::ranges::none_of(*decoded, [](char32_t value) {
+           return value == 0x7F || (value & 0xFFFE) == 0xFFFE ||
+                  (value >= 0xFDD0 && value <= 0xFDEF);
+         });
+}
+
 // From 1; 0 where all is well.
 int LineThatIsNotYaml(std::string_view text) {
   for (int line = 1; !text.empty(); ++line) {
@@ -70,9 +80,17 @@ void FailAt(const YAML::Node& node, const std::string& what) {
   throw Mistake{node.Mark().line + 1, what};
 }
 
-std::string YamlText(const YAML::Node& node, std::string_view key) {
-  if (!node.IsScalar() || node.Scalar().empty()) FailAt(node, StrCat(key, ": write one value"));
+std::string YamlScalar(const YAML::Node& node, std::string_view key) {
+  if (!node.IsScalar()) FailAt(node, StrCat(key, ": write one value"));
+  if (!IsText(node.Scalar()))
+    FailAt(node, StrCat(key, ": an escape, or a character, that is no text in UTF-8"));
   return node.Scalar();
+}
+
+std::string YamlText(const YAML::Node& node, std::string_view key) {
+  std::string text = YamlScalar(node, key);
+  if (text.empty()) FailAt(node, StrCat(key, ": write one value"));
+  return text;
 }
 
 void ForEachYamlItem(const YAML::Node& node, std::string_view key,

@@ -17,7 +17,9 @@ namespace sbump {
 // Ends the reading with "FILE:LINE: what".
 [[noreturn]] void FailAt(const YAML::Node& node, const std::string& what);
 
-// A scalar that is not empty.
+// A scalar, of characters that are text: escapes can make others.
+std::string YamlScalar(const YAML::Node& node, std::string_view key);
+// One that is not empty.
 std::string YamlText(const YAML::Node& node, std::string_view key);
 
 void ForEachYamlItem(const YAML::Node& node, std::string_view key,

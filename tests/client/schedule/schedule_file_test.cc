@@ -191,6 +191,14 @@ TEST(ScheduleFileTest, MistakesHaveTheirLine) {
               HasSubstr("in all entries, or in none"));
   EXPECT_THAT(WhyNot("version: 1\nroot: \xff\n"), HasSubstr("s.yaml:2: a byte that no YAML has"));
   EXPECT_THAT(WhyNot("version: 1\r\n\nroot: a\x17"), HasSubstr("s.yaml:3: a byte that no"));
+  for (const char* escaped : {"\\_", "\\N", "\\x7f", "\\uffff", "\\ufdd0"}) {
+    for (const char* key : {"root", "prefix"})
+      EXPECT_THAT(WhyNot(StrCat("version: 1\n", key, ": \"", escaped, "\"\n")),
+                  HasSubstr(StrCat("s.yaml:2: ", key, ": an escape, or a character,")))
+          << escaped;
+    EXPECT_THAT(WhyNot(StrCat("version: 1\ncallables: [\"a", escaped, "b\"]\n")),
+                HasSubstr("s.yaml:2: callables: an escape"));
+  }
 }
 
 TEST(ScheduleViewTest, WhatSessionsDo) {
