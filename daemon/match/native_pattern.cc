@@ -27,6 +27,15 @@ bool IsDemangled(std::string_view symbol) {
   return symbol.find_first_of("*?[(") != symbol.npos || symbol.find("::") != symbol.npos;
 }
 
+bool HasPythonSpace(std::string_view text) {
+  for (size_t pos = 0; pos < text.size();) {
+    const CodePoint point = DecodeAt(text, pos);
+    if (IsPythonSpace(point.value)) return true;
+    pos += point.bytes;
+  }
+  return false;
+}
+
 // "write@@GLIBC_2.2.5": what binutils print. One `@` and two mean the same here: this version.
 void SplitVersion(NativePattern& pattern) {
   const size_t at = pattern.symbol.find('@', 1);
@@ -48,6 +57,11 @@ absl::Status SetSymbol(std::string_view symbol, NativePattern& pattern) {
   }
   pattern.symbol = std::string(symbol);
   if (!IsDemangled(symbol)) {
+    // As it is told it would have overrides.
+    if (HasPythonSpace(symbol) && symbol.find('@') != symbol.npos)
+      return absl::InvalidArgumentError(
+          StrCat("white space and an @ in the symbol \"", symbol,
+                 "\"; a version has none, and in a glob a ? stands for either"));
     SplitVersion(pattern);
     return absl::OkStatus();
   }

@@ -90,6 +90,10 @@ TEST(NativePatternTest, ANameOrAPathOrAGlob) {
   EXPECT_TRUE(Parse("libc*:write").MatchesPath("/x/libcrypto.so"));
 }
 
+TEST(NativePatternTest, NamesOfSymbolsMayHaveWhiteSpace) {
+  EXPECT_EQ(Parse("app:type:.eq.struct { a int32 }").text, "app:type:.eq.struct { a int32 }");
+}
+
 TEST(NativePatternTest, WhatIsWrongIsSaid) {
   ExpectBad("libc.so.6", "no ':'");
   ExpectBad("", "no ':'");
@@ -101,6 +105,7 @@ TEST(NativePatternTest, WhatIsWrongIsSaid) {
   ExpectBad("libc.so.6+0x12g", "no hexadecimal number");
   ExpectBad("libc.so.6+0x11112222333344445", "no hexadecimal number");
   ExpectBad("libc.so.6:write @dealy=3us", "@dealy=");
+  ExpectBad("libc.so.6:write @@delay=3us", "white space and an @ in the symbol");
   ExpectBad("libc.so.6:wri\xff", "UTF-8");
   ExpectBad(std::string("libc.so.6:wri\0te", 16), "NUL");
   ExpectBad("a:" + std::string(kMaxPatternBytes, 'x'), "too long");
