@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
+#include <cmath>
 
 #include "client/printable.h"
 #include "daemon/base/status.h"
@@ -153,7 +154,10 @@ absl::StatusOr<double> NumberAt(const JsonPath& path, std::string_view document)
   }
   if (at->is_int64()) return static_cast<double>(at->get_int64());
   if (at->is_uint64()) return static_cast<double>(at->get_uint64());
-  if (at->is_double()) return at->get_double();
+  if (at->is_double()) {
+    if (std::isfinite(at->get_double())) return at->get_double();
+    return absl::DataLossError(StrCat(path.text, " is not a finite number"));
+  }
   return absl::DataLossError(StrCat(path.text, " is ", What(*at), ", not a number"));
 }
 

@@ -51,13 +51,14 @@ absl::StatusOr<std::optional<double>> TakeQuantile(std::string_view& text) {
   double percent = 0;
   const auto [end, error] = std::from_chars(digits.data() + digits.starts_with('p'),
                                             digits.data() + digits.size(), percent);
+  const double quantile = percent / 100;  // of the least numbers it is 0
   if (!digits.starts_with('p') || error != std::errc() || end != digits.data() + digits.size() ||
-      !(percent > 0 && percent < 100))
+      !(quantile > 0 && quantile < 1))
     return Bad("in front of ( only a quantile is known, from p1 to p99.9");
   if (!text.ends_with(')')) return Bad("the closing ) is missing at the end");
   text.remove_prefix(open + 1);
   text.remove_suffix(1);
-  return std::optional<double>(percent / 100);
+  return std::optional<double>(quantile);
 }
 
 // A histogram's buckets are cumulative: they are no counters to be added up.

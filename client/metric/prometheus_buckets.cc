@@ -22,9 +22,9 @@ absl::StatusOr<double> BoundOf(const Series& series) {
   if (le == series.name.labels.end())
     return absl::DataLossError(StrCat(Printable(series.name.Text()), " has no label le"));
   const auto bound = NumberFrom(le->second);
-  if (bound && !std::isnan(*bound)) return *bound;
+  if (bound && *bound > -HUGE_VAL) return *bound;  // which NaN is not either
   return absl::DataLossError(
-      StrCat(Printable(series.name.Text()), ": the label le is not a number"));
+      StrCat(Printable(series.name.Text()), ": the label le is not a number above -Inf"));
 }
 
 }  // namespace

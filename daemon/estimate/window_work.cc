@@ -117,10 +117,14 @@ absl::StatusOr<std::vector<MetricBucket>> Difference(const MetricSample& first,
   if (last.buckets.empty() || !std::isinf(last.buckets.back().upper) ||
       !std::ranges::equal(first.buckets, last.buckets, same))
     return absl::DataLossError("the histogram's buckets are missing, or others than before");
+  if (std::isinf(last.buckets.front().upper) && last.buckets.size() > 1)
+    return absl::DataLossError("the histogram has a bucket up to -Inf");
   std::vector<MetricBucket> difference = last.buckets;
   double least = 0;
   for (size_t i = 0; i < difference.size(); ++i) {
     difference[i].count -= first.buckets[i].count;
+    if (!std::isfinite(difference[i].count))
+      return absl::DataLossError("the histogram's counts are no finite numbers");
     if (difference[i].count < 0) return BeganAgain(first.buckets[i].count, last.buckets[i].count);
     // One that was read while it was written may hold less than the one below it.
     least = difference[i].count = std::max(least, difference[i].count);

@@ -211,6 +211,11 @@ TEST(WindowLatencyTest, WhatIsNoHistogram) {
   EXPECT_EQ(code(TwoHistograms({{1, 0}, {kInfinity, 0}}, {{2, 1}, {kInfinity, 1}})),
             absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(TwoHistograms({{1, 0}}, {{1, 2}})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(TwoHistograms({{-kInfinity, 0}, {1, 0}, {kInfinity, 0}},
+                               {{-kInfinity, 0}, {1, 9}, {kInfinity, 9}})),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(code(TwoHistograms({{1, 0}, {kInfinity, 0}}, {{1, kInfinity}, {kInfinity, kInfinity}})),
+            absl::StatusCode::kDataLoss);
   EXPECT_EQ(code(TwoHistograms({{1, 5}, {kInfinity, 5}}, {{1, 2}, {kInfinity, 6}})),
             absl::StatusCode::kAborted);
   EXPECT_EQ(code(TwoHistograms({{1, 5}, {kInfinity, 5}}, {{1, 5}, {kInfinity, 5}})),

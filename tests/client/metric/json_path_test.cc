@@ -49,6 +49,13 @@ TEST(JsonPathTest, WhatIsNoNumber) {
   }
 }
 
+TEST(JsonPathTest, WhatIsNoFiniteNumber) {
+  for (const char* value : {"1e400", "0e400"}) {
+    const auto number = At("a", std::string("{\"a\": ") + value + "}");
+    EXPECT_EQ(number.status().code(), absl::StatusCode::kDataLoss) << value;
+  }
+}
+
 TEST(JsonPathTest, WhatIsNoJson) {
   for (const std::string& document :
        std::vector<std::string>{"", "<!DOCTYPE html>\x1b[2J", "{\"a\": 1} {", "{\"a\": NaN}",

@@ -112,6 +112,7 @@ TEST(MetricSpecTest, MistakesInWords) {
       {"prom:http://h/m#x{a=\"1\"}[5m]", "\"[5m]\" is not understood", "path=\"/v1\""},
       {"prom:http://h/m#rate(x[5m])", "only a quantile", "p99("},
       {"prom:http://h/m#p0(x)", "only a quantile", "p99("},
+      {"prom:http://h/m#p1e-323(x)", "only a quantile", "p99("},
       {"prom:http://h/m#p100(x)", "only a quantile", "p99("},
       {"prom:http://h/m#pnan(x)", "only a quantile", "p99("},
       {"prom:http://h/m#p(x)", "only a quantile", "p99("},

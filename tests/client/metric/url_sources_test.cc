@@ -215,6 +215,7 @@ TEST(PrometheusSourceTest, BucketsThatAreNone) {
            {"l_bucket{x=\"1\"} 1\n", "no label le"},
            {"l_bucket{le=\"one\"} 1\n", "le is not a number"},
            {"l_bucket{le=\"NaN\"} 1\n", "le is not a number"},
+           {"l_bucket{le=\"-Inf\"} 0\nl_bucket{le=\"+Inf\"} 1\n", "le is not a number above -Inf"},
            {"l_bucket{w=\"1\",le=\"1\"} 1\nl_bucket{w=\"1\",le=\"+Inf\"} 1\n"
             "l_bucket{w=\"2\",le=\"+Inf\"} 1\n",
             "different buckets"}}) {
