@@ -35,7 +35,8 @@ void Study(const ElfFile& elf, const Layout& layout) {
     Require(elf.IsExecutable(*site));
   }
   if (const auto sites = FindSites(elf, layout); sites.ok()) {
-    Require(elf.IsExecutable(sites->hit.vaddr) && sites->hit.code >= 0);
+    Require(elf.IsExecutable(sites->hit.vaddr));
+    Require(sites->hit.code >= 0 || sites->hit.frame >= 0);
     Require(!sites->introduce_vaddr || elf.IsExecutable(*sites->introduce_vaddr));
   }
 }
