@@ -259,6 +259,11 @@ ExitCode ExperimentSession::CheckWritten() {
   return has_written() ? ExitCode::kOk : Fail(ExitCode::kError, TroubleOfWriting());
 }
 
+MadeExperiment MadeOf(const v1::Experiment& asked, const ExperimentEnd& end) {
+  return {
+      .asked = &asked, .result = &*end.result, .plan = end.plan.has_value() ? &*end.plan : nullptr};
+}
+
 ExitCode ExitOf(const v1::ExperimentResult& result) {
   return result.invalid().empty() && HasVerdict(result.results()) ? ExitCode::kOk
                                                                   : ExitCode::kInvalid;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "client/commands/command.h"
 #include "client/commands/experiment_flags.h"
+#include "client/experiment/ranking.h"
 #include "client/experiment/run_file.h"
 #include "client/interrupt.h"
 #include "client/output_file.h"
@@ -27,6 +28,9 @@ struct ExperimentEnd {
   bool declined = false;
   uint64_t asked_ns = 0;  // the user took to answer
 };
+
+// Of one that has a result. All of it outlives what is returned.
+MadeExperiment MadeOf(const v1::Experiment& asked, const ExperimentEnd& end);
 
 class ExperimentSession {
  public:

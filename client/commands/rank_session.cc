@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/commands/look_session.h"
+#include "client/experiment/confirmation.h"
 #include "client/experiment/ranking.h"
 #include "client/experiment/run_file.h"
 #include "client/human_units.h"
@@ -237,7 +238,7 @@ class Ranker {
     return words;
   }
 
-  void TakeEnd(v1::Experiment experiment, ExperimentEnd& end) {
+  void TakeEnd(v1::Experiment experiment, const ExperimentEnd& end) {
     const bool was_stopped_early = session_.stopper().is_stopped() && !end.result;
     if (was_stopped_early) is_complete_ = false;
     if (!was_stopped_early || made_.empty()) failure_ = end.outcome;
@@ -247,7 +248,7 @@ class Ranker {
       *reply.mutable_result() = *end.result;
       session_.standard_output().Write(JsonLine(reply));
     }
-    made_.push_back({std::move(experiment), *end.result});
+    made_.emplace_back(std::move(experiment), end);
   }
 
   void Confirm() {
@@ -266,7 +267,7 @@ class Ranker {
 
   std::vector<MadeExperiment> Made() const {
     std::vector<MadeExperiment> made;
-    for (const auto& [asked, result] : made_) made.push_back({&asked, &result});
+    for (const auto& [asked, end] : made_) made.push_back(MadeOf(asked, end));
     return made;
   }
 
@@ -298,7 +299,7 @@ class Ranker {
   RankBudget budget_;
   v1::TargetSelection frame_;
   std::vector<CalledItem> items_;
-  std::vector<std::pair<v1::Experiment, v1::ExperimentResult>> made_;
+  std::vector<std::pair<v1::Experiment, ExperimentEnd>> made_;  // with results
   size_t begun_ = 0;                // also those that were refused: they are in the file, too
   std::vector<std::string> notes_;  // why something was not tested
   std::string refusal_;             // of the last experiment

@@ -1,8 +1,11 @@
+#include <algorithm>
+
 #include "client/commands/command.h"
 #include "client/commands/experiment_flags.h"
 #include "client/commands/experiment_session.h"
 #include "client/commands/process_flags.h"
 #include "client/env_defaults.h"
+#include "client/experiment/confirmation.h"
 #include "client/experiment/ranking.h"
 #include "client/limits.h"
 #include "client/printable.h"
@@ -132,28 +135,41 @@ void WarnOfOverrides(const v1::Experiment& experiment) {
              " own, which an experiment does not use: it chooses the doses"));
 }
 
+// What neither experiment says by itself.
+void WarnOfBoth(const v1::Ranking& ranking, const v1::ExperimentResult& main,
+                const v1::ExperimentResult& again) {
+  for (const std::string& warning : ranking.warnings()) {
+    if (std::ranges::count(main.warnings(), warning) == 0 &&
+        std::ranges::count(again.warnings(), warning) == 0)
+      Say(StrCat("warning: ", warning));
+  }
+}
+
 // The best finding once more. JSON ends with the list of both.
 ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
-                 const v1::Experiment& experiment, const v1::ExperimentResult& result,
+                 const v1::Experiment& experiment, const ExperimentEnd& main,
                  ExperimentSession& session) {
-  std::vector<MadeExperiment> made = {{&experiment, &result}};
+  std::vector<MadeExperiment> made = {MadeOf(experiment, main)};
   std::optional<v1::Experiment> again = ConfirmationOf(made);
   ExperimentEnd end;
   if (!again) {
     Say("nothing to confirm: no group matters");
   } else if (!session.stopper().is_stopped()) {
     again->set_budget_ns(BudgetToConfirm(flags));
+    ExcludeGroupsBefore(experiment, *again);
     Say(StrCat("confirming ", Printable(again->groups(0).name()), ", alone and with a fresh seed"));
     end = session.Run(*again);
-    if (end.result) made.push_back({&*again, &*end.result});
+    if (end.result) made.push_back(MadeOf(*again, end));
   }
   OutputFile& file = session.standard_output();
   const v1::Ranking ranking = RankingOf(made, !session.stopper().is_stopped());
   session.Keep(ranking);
-  if (flags.experiment.json)
+  if (flags.experiment.json) {
     Tell(context, true, ranking, &file);
-  else if (end.result)
+  } else if (end.result) {
     Tell(context, false, *end.result, &file);
+    WarnOfBoth(ranking, *main.result, *end.result);
+  }
   if (end.outcome.code == ExitCode::kLimit && !end.result) {
     Say(StrCat("warning: there was no time for the confirmation: ", end.outcome.message));
     return ExitCode::kOk;
@@ -169,8 +185,7 @@ ExitCode Sweep(const CommandContext& context, const SweepFlags& flags,
   if (end.result) Tell(context, flags.experiment.json, *end.result, &session.standard_output());
   if (end.outcome.code != ExitCode::kOk) return Fail(end.outcome.code, end.outcome.message);
   ExitCode confirmed = ExitCode::kOk;
-  if (flags.confirm && end.result)
-    confirmed = Confirm(context, flags, experiment, *end.result, session);
+  if (flags.confirm && end.result) confirmed = Confirm(context, flags, experiment, end, session);
   if (const ExitCode code = session.CheckWritten(); code != ExitCode::kOk) return code;
   if (confirmed != ExitCode::kOk) return confirmed;
   return end.result ? ExitOf(*end.result) : ExitCode::kOk;

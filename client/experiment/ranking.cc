@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "client/printable.h"
 #include "daemon/base/str_cat.h"
 #include "daemon/estimate/estimate_to_proto.h"
 #include "daemon/estimate/interval.h"
@@ -215,6 +216,29 @@ void TakeWarnings(const v1::ExperimentResult& result, v1::Ranking& ranking) {
   ranking.set_steal_share(std::max(ranking.steal_share(), result.steal_share()));
 }
 
+const v1::ExperimentPlan::Group* PlannedGroup(const MadeExperiment& made, const std::string& name) {
+  if (made.plan == nullptr) return nullptr;
+  const auto group = std::ranges::find(made.plan->groups(), name, &v1::ExperimentPlan::Group::name);
+  return group == made.plan->groups().end() ? nullptr : &*group;
+}
+
+// A group takes what its patterns do, less what groups before it have, of what is loaded by then.
+void WarnOfOtherTargets(const std::vector<MadeExperiment>& experiments, v1::Ranking& ranking) {
+  if (!ranking.has_confirmed()) return;
+  const std::string& name = ranking.confirmed().name();
+  const v1::ExperimentPlan::Group *main = nullptr, *again = nullptr;
+  for (const MadeExperiment& made : experiments) {
+    const v1::ExperimentPlan::Group* group = PlannedGroup(made, name);
+    if (group != nullptr) (made.asked->phase() == v1::CONFIRMATION ? again : main) = group;
+  }
+  if (main == nullptr || again == nullptr || main->targets() == again->targets()) return;
+  if (main->targets() == 0 || again->targets() == 0) return;  // as in old files: not known
+  ranking.add_warnings(StrCat("the confirmation of ", Printable(name), " took ", again->targets(),
+                              again->targets() == 1 ? " function" : " functions",
+                              ", and the experiment before ", main->targets(),
+                              ": their numbers are about other code"));
+}
+
 // Nothing can be concluded where nothing can of any experiment.
 void TakeInvalid(const std::vector<MadeExperiment>& experiments, v1::Ranking& ranking) {
   std::string why;
@@ -254,29 +278,8 @@ v1::Ranking RankingOf(const std::vector<MadeExperiment>& experiments, bool compl
   if (all.confirmed) *ranking.mutable_confirmed() = *all.confirmed;
   ranking.set_partial(partial);
   TakeInvalid(experiments, ranking);
+  WarnOfOtherTargets(experiments, ranking);
   return ranking;
-}
-
-std::optional<v1::Experiment> ConfirmationOf(const std::vector<MadeExperiment>& experiments) {
-  const v1::Ranking ranking = RankingOf(experiments, true);
-  if (ranking.results().empty() || ranking.results(0).verdict() != v1::MATTERS) return std::nullopt;
-  for (auto made = experiments.rbegin(); made != experiments.rend(); ++made) {
-    for (const v1::TargetGroup& group : made->asked->groups()) {
-      if (group.name() != ranking.results(0).name()) continue;
-      v1::Experiment asked = *made->asked;
-      asked.clear_groups();
-      *asked.add_groups() = group;
-      for (const v1::TargetGroup& control : made->asked->groups())
-        if (RoleOf(control.role()) != GroupRole::kTested) *asked.add_groups() = control;
-      asked.clear_asks_first();
-      asked.clear_doses();
-      asked.clear_factorial();
-      asked.set_phase(v1::CONFIRMATION);
-      if (asked.seed() != 0) asked.set_seed(asked.seed() + experiments.size());
-      return asked;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace sbump

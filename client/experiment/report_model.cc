@@ -100,7 +100,9 @@ bool HasAllPlans(const std::vector<RunStage>& stages) {
 v1::Ranking RankingOfAll(const Report& report, bool complete) {
   std::vector<MadeExperiment> made;
   for (const ReportedStage& stage : report.stages) {
-    made.push_back({.asked = &stage.recorded.experiment, .result = &stage.made.result});
+    made.push_back({.asked = &stage.recorded.experiment,
+                    .result = &stage.made.result,
+                    .plan = &*stage.recorded.plan});
     complete &= stage.recorded.told.has_value();
   }
   return RankingOf(made, complete);

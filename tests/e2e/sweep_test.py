@@ -241,19 +241,24 @@ class SweepTest(SweepCase):
         self.assert_unharmed(target)
 
     def test_the_best_finding_is_confirmed(self):
+        """The group of what is left: without what the group before it takes, in the confirmation, too."""
         target = self.start_service()
         file = pathlib.Path(self.scratch) / "run.sbump"
-        answer = self.sweep(target, "--group", "critical=*/service.py:critical", "--group", "hidden=*/service.py:hidden",
+        answer = self.sweep(target, "--group", "hidden=*/service.py:hidden", "--group", "others=*/service.py:*",
                             "--top-share", "40", "--margin", "0.3", "--confirm", "-o", file, budget_s=40)
         self.assertEqual(answer.code, 0, answer)
         ranking = json.loads(answer.out.splitlines()[-1])
-        self.assertEqual([result["name"] for result in ranking["results"]], ["critical", "hidden"], answer)
-        self.assertEqual(ranking["confirmed"]["name"], "critical")
+        self.assertEqual([result["name"] for result in ranking["results"]], ["others", "hidden"], answer)
+        self.assertEqual(ranking["confirmed"]["name"], "others")
         self.assertEqual(ranking["confirmed"]["verdict"], "MATTERS", answer)
+        for result in (ranking["results"][0], ranking["confirmed"]):
+            self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.05)
         plans = [json.loads(line)["plan"] for line in file.read_text().splitlines() if line.startswith('{"plan"')]
         self.assertEqual([plan["phase"] for plan in plans], ["MAIN", "CONFIRMATION"])
         self.assertNotEqual(plans[0]["seed"], plans[1]["seed"])
         self.assertEqual(len(plans[1]["groups"]), 2)  # and the control
+        taken = [{group["name"]: group["targets"] for group in plan["groups"]}["others"] for plan in plans]
+        self.assertEqual(taken[0], taken[1])
         again = self.daemon.ctl("report", file, "--format", "json")
         self.assertEqual(json.loads(again.out.splitlines()[-1]), ranking, again)
         self.assert_unharmed(target)

@@ -1,7 +1,9 @@
 #include "client/experiment/ranking.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "client/experiment/confirmation.h"
 #include "daemon/estimate/stolen_time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +41,7 @@ v1::GroupResult Hidden(const std::string& name) {
 struct Made {
   v1::Experiment asked;
   v1::ExperimentResult result;
+  std::optional<v1::ExperimentPlan> plan = {};
 };
 
 Made Of(const std::vector<v1::GroupResult>& groups, const std::string& part_of = "") {
@@ -63,7 +66,8 @@ Made Confirmation(const v1::GroupResult& group) {
 
 v1::Ranking RankingFor(const std::vector<Made>& all, bool complete = true) {
   std::vector<MadeExperiment> experiments;
-  for (const Made& made : all) experiments.push_back({&made.asked, &made.result});
+  for (const Made& made : all)
+    experiments.push_back({&made.asked, &made.result, made.plan ? &*made.plan : nullptr});
   return RankingOf(experiments, complete);
 }
 
@@ -241,6 +245,29 @@ TEST(Ranking, ItIsPartialWhereAnExperimentIsOrSomethingIsMissing) {
   EXPECT_TRUE(RankingFor({partial}).partial());
 }
 
+void TakesFunctions(const std::string& group, uint64_t functions, Made& made) {
+  made.plan.emplace();
+  v1::ExperimentPlan::Group& planned = *made.plan->add_groups();
+  planned.set_name(group);
+  planned.set_targets(functions);
+}
+
+TEST(Ranking, WarnsWhereTheConfirmationIsOfOtherFunctions) {
+  Made main = Of({Mattering("a", 1), Hidden("b")}), again = Confirmation(Mattering("a", 0.5));
+  TakesFunctions("a", 1, main);
+  for (const uint64_t functions : {1, 2}) {
+    TakesFunctions("a", functions, again);
+    const v1::Ranking ranking = RankingFor({main, again});
+    ASSERT_TRUE(ranking.has_confirmed());
+    if (functions == 1)
+      EXPECT_THAT(ranking.warnings(), IsEmpty());
+    else
+      EXPECT_THAT(ranking.warnings(),
+                  ElementsAre("the confirmation of a took 2 functions, and the experiment before "
+                              "1: their numbers are about other code"));
+  }
+}
+
 // ---- What to confirm ----
 
 std::optional<v1::Experiment> ToConfirm(const std::vector<Made>& all) {
@@ -276,6 +303,55 @@ TEST(Confirmation, KeepsControls) {
   ASSERT_EQ(asked->groups_size(), 2);
   EXPECT_EQ(asked->groups(0).name(), "a");
   EXPECT_EQ(asked->groups(1).name(), "idle");
+}
+
+v1::Experiment Excluding(const Made& main) {
+  v1::Experiment asked = *ToConfirm({main});
+  ExcludeGroupsBefore(main.asked, asked);
+  return asked;
+}
+
+TEST(Confirmation, IsOfNothingThatAGroupBeforeHas) {
+  Made main = Of({Hidden("a"), Mattering("b", 1), Hidden("c")});
+  const std::string patterns[] = {"*/s.py:f @delay=1us", "*/s.py:*", "*/s.py:g"};
+  for (int i = 0; i < 3; ++i)
+    main.asked.mutable_groups(i)->mutable_selection()->add_patterns()->set_pattern(patterns[i]);
+  main.asked.mutable_groups(0)->mutable_selection()->add_modules()->set_pattern("top.0");
+  v1::TargetSelection asked = Excluding(main).groups(0).selection();
+  EXPECT_THAT(asked.exclude(), ElementsAre("*/s.py:f"));
+  EXPECT_THAT(asked.module_exclude(), IsEmpty()) << "of no modules there is none";
+  EXPECT_THAT(asked.patterns().at(0).pattern(), "*/s.py:*");
+}
+
+TEST(Confirmation, IsOfNoModuleThatAGroupBeforeHas) {
+  Made main = Of({Hidden("a"), Mattering("b", 1)});
+  const std::string patterns[] = {"type:Linear @every=2", "top.*"};
+  for (int i = 0; i < 2; ++i)
+    main.asked.mutable_groups(i)->mutable_selection()->add_modules()->set_pattern(patterns[i]);
+  EXPECT_THAT(Excluding(main).groups(0).selection().module_exclude(), ElementsAre("type:Linear"));
+}
+
+TEST(Confirmation, IsOfNoNativeFunctionThatAGroupBeforeNamesAlike) {
+  Made main = Of({Hidden("a"), Mattering("b", 1)});
+  for (const char* target : {"libx.so:one", "libx.so:two"})
+    main.asked.mutable_groups(1)->mutable_selection()->add_native()->set_target(target);
+  main.asked.mutable_groups(0)->mutable_selection()->add_native()->set_target(
+      "libx.so:one @delay=1us");
+  const v1::TargetSelection asked = Excluding(main).groups(0).selection();
+  ASSERT_EQ(asked.native_size(), 1);
+  EXPECT_EQ(asked.native(0).target(), "libx.so:two");
+}
+
+TEST(Confirmation, ControlsAreNotExcludedTwice) {
+  Made main = Of({Mattering("a", 1)});
+  main.asked.mutable_groups(0)->mutable_selection()->add_patterns()->set_pattern("*:*");
+  v1::TargetGroup control;
+  control.set_name("idle");
+  control.set_role(v1::NEGATIVE_CONTROL);
+  control.mutable_selection()->add_patterns()->set_pattern("*:idle");
+  *main.asked.add_groups() = main.asked.groups(0);
+  *main.asked.mutable_groups(0) = control;
+  EXPECT_THAT(Excluding(main).groups(0).selection().exclude(), IsEmpty());
 }
 
 TEST(Confirmation, WhereNothingMattersThereIsNone) {
