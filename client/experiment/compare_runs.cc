@@ -23,6 +23,7 @@ struct Tested {
   const v1::GroupResult* result = nullptr;
   const v1::TargetSelection* selection = nullptr;  // null: not in what was asked
   double margin = 0;                               // of its experiment; 0: there was none
+  uint64_t targets = 0;                            // functions that it took; 0: not known
 };
 
 class TestedGroups {
@@ -44,11 +45,16 @@ class TestedGroups {
     std::map<std::string, const v1::TargetSelection*> selections;
     for (const v1::TargetGroup& group : stage.recorded.experiment.groups())
       selections[group.name()] = &group.selection();
+    std::map<std::string, uint64_t> targets;
+    for (const v1::ExperimentPlan::Group& group : stage.recorded.plan->groups())
+      targets[group.name()] = group.targets();
     for (const size_t i : stage.ranked) {
       const v1::GroupResult& result = stage.made.result.results(static_cast<int>(i));
       if (result.role() != v1::TESTED || result.blocks() == 0) continue;
-      const Tested tested = {
-          .result = &result, .selection = selections[result.name()], .margin = MarginOf(stage)};
+      const Tested tested = {.result = &result,
+                             .selection = selections[result.name()],
+                             .margin = MarginOf(stage),
+                             .targets = targets[result.name()]};
       if (tested_.insert_or_assign(result.name(), tested).second) names_.push_back(result.name());
     }
   }
@@ -124,14 +130,19 @@ void Compare(const Tested& first, const Tested& second, size_t groups,
                             std::min(first.result->blocks(), second.result->blocks())));
 }
 
+// Of the same patterns, too: what groups before it take is not in it, and more is loaded later.
 void WarnOfTargets(const TestedGroups& first, const TestedGroups& second,
                    v1::RunComparison& comparison) {
   for (const v1::GroupComparison& group : comparison.groups()) {
-    const v1::TargetSelection* a = first.Find(group.name())->selection;
-    const v1::TargetSelection* b = second.Find(group.name())->selection;
-    if (a != nullptr && b != nullptr && !MessageDifferencer::Equals(*a, *b))
+    const Tested &a = *first.Find(group.name()), &b = *second.Find(group.name());
+    if (a.selection != nullptr && b.selection != nullptr &&
+        !MessageDifferencer::Equals(*a.selection, *b.selection))
       comparison.add_warnings(StrCat(
           ShownName(group.name()), " has other patterns in the second run: it may be other code"));
+    if (a.targets != 0 && b.targets != 0 && a.targets != b.targets)
+      comparison.add_warnings(StrCat(ShownName(group.name()), " took ", a.targets,
+                                     a.targets == 1 ? " function" : " functions",
+                                     " in the first run, and ", b.targets, " in the second"));
     const double hits = group.first().hits_per_unit(), later = group.second().hits_per_unit();
     if (hits > 2 * later || later > 2 * hits)
       comparison.add_warnings(StrCat(ShownName(group.name()), " is called ", Fixed(hits, 2),

@@ -149,6 +149,19 @@ TEST(CompareRuns, WarnsOfAnotherPaceAndOfOtherPatterns) {
                           HasSubstr("the second run ended early")));
 }
 
+// What a group before it takes is not in it.
+TEST(CompareRuns, WarnsOfAGroupOfOtherFunctionsByTheSamePatterns) {
+  const auto of_functions = [](uint64_t targets) {
+    RunFile run = RealRun();
+    run.stages[0].plan->mutable_groups(0)->set_targets(targets);
+    return run;
+  };
+  EXPECT_THAT(Compared(of_functions(1), of_functions(2)).warnings(),
+              ElementsAre("critical took 1 function in the first run, and 2 in the second"));
+  EXPECT_THAT(Compared(of_functions(2), of_functions(2)).warnings(), IsEmpty());
+  EXPECT_THAT(Compared(of_functions(0), of_functions(2)).warnings(), IsEmpty()) << "not known";
+}
+
 TEST(CompareRuns, WarnsOfARunOnAMachineThatWasNotAllThere) {
   RunFile other = RealRun();
   for (v1::RecordedWindow& window : other.stages[0].windows) {
