@@ -179,12 +179,8 @@ class Ranker {
                                         " in all; the others follow unasked"));
     budget_.Extend(end.asked_ns);
     refusal_ = end.outcome.code == ExitCode::kOk ? "" : end.outcome.message;
-    if (IsTooLong(end)) return GiveLess(drill);
-    if (IsNotCalled(end)) {
-      notes_.push_back(StrCat(WhatIsTested(experiment), ": ", refusal_));
-      is_complete_ = false;
-      return drill.Skip();
-    }
+    if (IsTooLong(end)) return GiveLess(experiment, drill);
+    if (IsNotCalled(end)) return LeaveOut(experiment, drill);
     TakeEnd(std::move(experiment), end);
     if (end.result) drill.Take(*end.result);
   }
@@ -202,9 +198,12 @@ class Ranker {
            !made_.empty();
   }
 
-  // Where that is impossible it is the budget that is over.
-  void GiveLess(DrillDown& drill) {
-    if (drill.TakeFewer()) return;
+  void GiveLess(const v1::Experiment& experiment, DrillDown& drill) {
+    if (!drill.TakeFewer()) LeaveOut(experiment, drill);
+  }
+
+  void LeaveOut(const v1::Experiment& experiment, DrillDown& drill) {
+    notes_.push_back(StrCat(WhatIsTested(experiment), ": ", refusal_));
     is_complete_ = false;
     drill.Skip();
   }

@@ -271,6 +271,18 @@ TEST_F(ExperimentRank, InTheConfirmationKeepsTheList) {
   EXPECT_EQ(daemon.requests().experiments[2].groups(0).name(), "shop.orders:f3");
 }
 
+TEST_F(ExperimentRank, WhatTheBudgetDoesNotHoldIsNamed) {
+  const ExperimentScript refused = {.first = {Window(v1::PILOT)},
+                                    .status = absl::ResourceExhaustedError("a budget of 9s")};
+  const FakeControl daemon = Daemon({Whole("shop.orders", v1::MATTERS), refused, refused, refused,
+                                     refused, refused, Whole("shop.orders", v1::MATTERS)});
+  const ChildResult result = Child(Words(daemon), {}).Wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string ranking = LastLine(result.out);
+  EXPECT_THAT(ranking, HasSubstr("\"partial\":true"));
+  EXPECT_THAT(ranking, HasSubstr("4 groups: parts of shop.orders: a budget of 9s"));
+}
+
 TEST_F(ExperimentRank, WhileItLooks) {
   Script script;
   script.attach.first = {Attaching()};
