@@ -23,6 +23,7 @@ struct SweepFlags {
   bool factorial = false;
   std::string factorial_groups;  // "A,B"; empty: there are two
   bool confirm = false;
+  uint32_t doses = 0;  // 0: the daemon's default
 };
 
 constexpr std::string_view kAllTargets = "targets";
@@ -155,8 +156,8 @@ ExitCode Confirm(const CommandContext& context, const SweepFlags& flags,
   if (!again) {
     Say("nothing to confirm: no group matters");
   } else if (!session.stopper().is_stopped()) {
-    again->set_budget_ns(BudgetToConfirm(flags));
     ExcludeGroupsBefore(experiment, *again);
+    again->set_budget_ns(BudgetToConfirm(flags));
     Say(StrCat("confirming ", Printable(again->groups(0).name()), ", alone and with a fresh seed"));
     end = session.Run(*again);
     if (end.result) made.push_back(MadeOf(*again, end));
@@ -208,6 +209,7 @@ ExitCode RunSweep(const CommandContext& context, SweepFlags flags) {
       !status.ok())
     return Fail(ExitCode::kBadArguments, ToStd(status.message()));
   WarnOfOverrides(experiment);
+  experiment.set_doses(flags.doses);
   TakeProcesses(flags.processes, experiment.mutable_attach());
   experiment.mutable_attach()->set_client_name(ClientName());
   if (flags.confirm) experiment.set_budget_ns(experiment.budget_ns() - BudgetToConfirm(flags));
@@ -246,6 +248,11 @@ void AddSweep(CLI::App* root, CommandContext* context) {
                       "where there are more")
           ->type_name("A,B")
           ->expected(0, 1);
+  app->add_option("--doses", flags->doses,
+                  StrCat("how many of each group, each twice the one before, up to ", kMostDoses,
+                         "; fewer where --budget holds no more (default: 3)"))
+      ->type_name("N")
+      ->check(CLI::Range(1u, kMostDoses).description(""));
   app->add_flag(
       "--confirm", flags->confirm,
       "test the group that matters most once more, alone and with a fresh seed: of several "

@@ -13,12 +13,14 @@ using ::testing::HasSubstr;
 TEST(ExperimentFlags, PercentagesMayHaveTheirSign) {
   FakeControl daemon = OneExperiment(Whole("targets", v1::MATTERS));
   std::vector<std::string> words = SweepWithoutAsking(daemon);
-  words.insert(words.end(), {"--mde", "2%", "--top-share", "20%", "--lowest-throughput", "50"});
+  words.insert(words.end(),
+               {"--mde", "2%", "--top-share", "20%", "--lowest-throughput", "50", "--doses", "4"});
   EXPECT_EQ(Child(words, {}).Wait().exit_code, 0);
   const v1::Experiment asked = daemon.requests().experiments.at(0);
   EXPECT_DOUBLE_EQ(asked.smallest_effect(), 0.02);
   EXPECT_DOUBLE_EQ(asked.top_share(), 0.2);
   EXPECT_DOUBLE_EQ(asked.lowest_throughput(), 0.5);
+  EXPECT_EQ(asked.doses(), 4u);
 }
 
 // On the wire zero would be the default, and a range would be told in names and units of the wire.
@@ -34,6 +36,8 @@ TEST(ExperimentFlags, RangesAreToldOfFlags) {
       {"--margin", "0", "--margin 0: it must be from 0.001 to 10"},
       {"--top-share", "150", "--top-share 150%: it must be from 0.1 to 100%"},
       {"--lowest-throughput", "0.5%", "--lowest-throughput 0.5%: it must be from 1 to 100%"},
+      {"--doses", "0", "--doses: Value 0 not in range"},
+      {"--doses", "5", "--doses: Value 5 not in range"},
       {"--output", "-", "--output -: a run is kept in a file"}};
   for (const std::vector<std::string>& one : cases) {
     std::vector<std::string> words = SweepWithoutAsking(daemon);
