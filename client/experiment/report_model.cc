@@ -68,9 +68,11 @@ void NoteDifferences(Report& report) {
                                  HasSamePairs(*stage.recorded.told, stage.made.result)))
       continue;
     report.notes.push_back(
-        StrCat(Number(report, stage), "the daemon's answer was another one: its version, of then (",
-               ShownName(report.header.version()), "), computes otherwise than this one (",
-               kVersion, "), or the file was changed"));
+        StrCat(Number(report, stage), "the daemon's answer was another one: its version, of then",
+               report.header.daemon_version().empty()
+                   ? ""
+                   : StrCat(" (", ShownName(report.header.daemon_version()), ")"),
+               ", computes otherwise than this one (", kVersion, "), or the file was changed"));
   }
 }
 
@@ -196,6 +198,47 @@ std::string StageWords(const ReportedStage& stage) {
                   ", alone and with a fresh seed");
   if (!wholes.empty()) return StrCat(number, "parts of ", NamesWords(wholes, kMostNames));
   return StrCat(number, NamesWords(groups, kMostNames));
+}
+
+std::string TargetWords(const ReportedStage& stage, const std::string& group) {
+  constexpr size_t kMostTargets = 5;
+  const auto& groups = stage.recorded.experiment.groups();
+  const auto asked = std::ranges::find(groups, group, &v1::TargetGroup::name);
+  if (asked == groups.end()) return MetricWords(stage.recorded.experiment.metric());
+  const v1::TargetSelection& selection = asked->selection();
+  std::vector<std::string> targets, excludes;
+  for (const auto& target : selection.patterns()) targets.push_back(target.pattern());
+  for (const auto& target : selection.native()) targets.push_back(target.target());
+  for (const auto& target : selection.modules()) targets.push_back(target.pattern());
+  for (const std::string& exclude : selection.exclude()) excludes.push_back(exclude);
+  for (const std::string& exclude : selection.module_exclude()) excludes.push_back(exclude);
+  std::string words = NamesWords(targets, kMostTargets);
+  if (!excludes.empty()) words += StrCat(", without ", NamesWords(excludes, kMostTargets));
+  return words;
+}
+
+namespace {
+
+// No plan has more, but a file may.
+constexpr size_t kMostDelayedTogether = 2;
+
+}  // namespace
+
+std::string ArmWords(const Recording& recording, const Arm& arm) {
+  if (arm.kind == ArmKind::kSham) return "no delay";
+  if (arm.kind == ArmKind::kUnprobed) return "without probes";
+  std::string words;
+  size_t delayed = 0;
+  for (size_t i = 0; i < arm.delay_ns.size() && i < recording.groups.size(); ++i) {
+    if (arm.delay_ns[i] == 0) continue;
+    if (++delayed > kMostDelayedTogether) return words + " and more";
+    words += StrCat(
+        words.empty() ? "" : " and ", DurationWords(static_cast<double>(arm.delay_ns[i])),
+        i < arm.every.size() && arm.every[i] > 1 ? StrCat(" at one of ", arm.every[i], " calls")
+                                                 : " at each call",
+        " of ", ShownName(recording.groups[i].name));
+  }
+  return words;
 }
 
 std::string MeaningWords(const v1::GroupResult& group) {

@@ -62,6 +62,11 @@ std::string ProcessWords(const Report& report);
 std::string MetricWords(const v1::WorkMetric& metric);
 // Which experiment it is: "experiment 2: parts of app.engine".
 std::string StageWords(const ReportedStage& stage);
+// What a group of it takes, as it was asked for: "*/service.py:*, without */service.py:step". Of
+// the metric's own function the metric.
+std::string TargetWords(const ReportedStage& stage, const std::string& group);
+// "158.59 us at each call of critical", "2 us at one of 50 calls of lookup".
+std::string ArmWords(const Recording& recording, const Arm& arm);
 // What a group's answer means, in a sentence or two: "Each second injected ...".
 std::string MeaningWords(const v1::GroupResult& group);
 // "a, b and 7 more": about so many names, as they are in the file.

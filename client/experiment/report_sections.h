@@ -12,7 +12,7 @@ namespace sbump {
 // A page has at most so many cards of groups and rows of windows, whatever the file holds; several
 // experiments have an equal share of them.
 inline constexpr size_t kMostCards = 200;
-inline constexpr size_t kMostRows = 2000;
+inline constexpr size_t kMostRows = 4000;
 
 // `inner` under its title; empty where it is.
 std::string Titled(std::string_view heading, std::string_view title, const std::string& inner);

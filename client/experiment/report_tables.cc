@@ -43,14 +43,18 @@ std::string Table(const std::string& rows) {
   return Element("div", " class=\"scroll\" tabindex=\"0\"", Element("table", "", rows));
 }
 
-std::string GroupsOf(const v1::ExperimentPlan& plan) {
-  std::string rows = Head({"group", "calls per unit (pilot)", "delays of a call"});
+std::string GroupsOf(const ReportedStage& stage) {
+  const v1::ExperimentPlan& plan = *stage.recorded.plan;
+  std::string rows =
+      Head({"group", "targets", "functions", "calls per unit (pilot)", "delays of a call"});
   for (int i = 0; i < plan.groups_size(); ++i) {
     const v1::ExperimentPlan::Group& group = plan.groups(i);
     const std::string delays = group.left_out().empty()
                                    ? DelayWords(plan, i)
                                    : StrCat("not tested: ", ShownName(group.left_out()));
-    rows += Row({ShownName(group.name()), Fixed(group.hits_per_unit(), 2), delays});
+    rows += Row({ShownName(group.name()), TargetWords(stage, group.name()),
+                 group.targets() == 0 ? "-" : StrCat(group.targets()),
+                 Fixed(group.hits_per_unit(), 2), delays});
   }
   return Table(rows);
 }
@@ -66,12 +70,24 @@ std::string InjectedOf(const Recording& recording, const Window& window) {
   return text.empty() ? "0" : text;
 }
 
+std::string DelaysOf(const Window& window) {
+  uint64_t delays = 0;
+  for (const GroupFigures& group : window.groups) delays += group.delayed_hits;
+  return HumanCount(delays);
+}
+
+std::string ArmOf(const Recording& recording, const Window& window) {
+  return window.arm < recording.arms.size() ? ArmWords(recording, recording.arms[window.arm])
+                                            : StrCat(window.arm);
+}
+
 std::string WindowRow(const Recording& recording, const Window& window, uint64_t first_ns) {
   const bool counts = IsUsable(recording, window);
   const uint64_t after_ns = window.begin_ns - std::min(window.begin_ns, first_ns);
-  return Row({StrCat(window.block), StrCat(window.arm),
+  return Row({StrCat(window.block), ArmOf(recording, window),
               DurationWords(static_cast<double>(after_ns)), Fixed(window.units, 0),
-              counts ? DurationWords(NsPerUnit(window)) : "-", InjectedOf(recording, window),
+              counts ? DurationWords(NsPerUnit(window)) : "-", DelaysOf(window),
+              InjectedOf(recording, window),
               counts ? "" : (window.flaw.empty() ? "no work was seen" : ShownName(window.flaw))});
 }
 
@@ -144,7 +160,7 @@ std::string Reproduce(const Report& report) {
 
 std::string WindowsTable(const ReportedStage& stage, size_t most_rows) {
   const Recording& recording = stage.made.recording;
-  std::string rows = Head({"block", "arm", "begins after", "units", "time per unit",
+  std::string rows = Head({"block", "arm", "begins after", "units", "time per unit", "delays",
                            "injected per unit", "does not count"});
   const uint64_t first_ns = recording.windows.empty() ? 0 : recording.windows[0].begin_ns;
   size_t shown = 0;
@@ -180,7 +196,7 @@ std::string PlanSection(const ReportedStage& stage) {
                       plan.settle_ns() == 0 ? "how soon it settles was not seen"
                                             : "it settled within " + HumanNs(plan.settle_ns())));
   for (const std::string& warning : plan.warnings()) rows += Fact("warning", warning);
-  return Facts(rows) + GroupsOf(plan);
+  return Facts(rows) + GroupsOf(stage);
 }
 
 std::string WindowsSection(const ReportedStage& stage, size_t most_rows) {
@@ -190,6 +206,7 @@ std::string WindowsSection(const ReportedStage& stage, size_t most_rows) {
 std::string EnvironmentSection(const Report& report) {
   const v1::RunFileHeader& header = report.header;
   std::string rows = Fact("sbumpctl", ShownName(header.version()));
+  rows += Fact("sbumpd", ShownName(header.daemon_version()));
   rows += Fact("machine", ShownName(header.host()));
   rows += Fact("kernel", ShownName(header.kernel()));
   rows += Fact("processor", header.processors() == 0

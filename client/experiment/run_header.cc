@@ -39,6 +39,7 @@ v1::RunFileHeader HeaderOf(const v1::GetInfoReply& daemon, std::span<const std::
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   header.set_unix_ns(
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+  header.set_daemon_version(Printable(daemon.version()));
   header.set_host(Printable(daemon.host()));
   header.set_kernel(Printable(daemon.kernel()));
   header.set_cpu(Printable(daemon.cpu()));

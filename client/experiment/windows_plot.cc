@@ -22,22 +22,6 @@ std::vector<const Window*> DrawnOf(const Recording& recording) {
   return drawn;
 }
 
-// "158.59 us at each call of critical", "2 us at one of 50 calls of lookup".
-std::string ArmWords(const Recording& recording, const Arm& arm) {
-  if (arm.kind == ArmKind::kSham) return "no delay";
-  if (arm.kind == ArmKind::kUnprobed) return "without probes";
-  std::string words;
-  for (size_t i = 0; i < arm.delay_ns.size() && i < recording.groups.size(); ++i) {
-    if (arm.delay_ns[i] == 0) continue;
-    words += StrCat(
-        words.empty() ? "" : " and ", DurationWords(static_cast<double>(arm.delay_ns[i])),
-        i < arm.every.size() && arm.every[i] > 1 ? StrCat(" at one of ", arm.every[i], " calls")
-                                                 : " at each call",
-        " of ", ShownName(recording.groups[i].name));
-  }
-  return words;
-}
-
 // The group that an arm delays; of several the first.
 size_t GroupOf(const Arm& arm) {
   const auto delayed = std::ranges::find_if(arm.delay_ns, [](uint64_t ns) { return ns > 0; });

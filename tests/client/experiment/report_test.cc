@@ -10,6 +10,7 @@
 namespace sbump {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -267,6 +268,26 @@ TEST(HtmlReport, TheSeedToGiveIsTheFirstOnes) {
   EXPECT_THAT(HtmlReport(*MakeReport(std::move(again))), Not(HasSubstr("With --seed")));
 }
 
+TEST(HtmlReport, SaysWhatWasSlowedAndWhatEachWindowWas) {
+  RunFile run = RealRun();
+  run.stages[0].plan->mutable_groups(0)->set_targets(12);
+  run.header.set_daemon_version("9.8.7");
+  const std::string page = HtmlReport(*MakeReport(std::move(run)));
+  EXPECT_THAT(page, HasSubstr("<td>critical</td><td>*/service.py:critical</td><td>12</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>no delay</td>"));
+  EXPECT_THAT(page, ContainsRegex("<td>[0-9.]+ us at each call of critical</td>"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">sbumpd</th><td>9.8.7</td>"));
+}
+
+TEST(ReportModel, AnOtherAnswerIsTheDaemonsOfThen) {
+  RunFile run = RealRun();
+  run.stages[0].told->mutable_results(0)->set_criticality(0.5);
+  run.header.set_version("1.0.0");
+  run.header.set_daemon_version("2.0.0");
+  EXPECT_THAT(MakeReport(std::move(run))->notes,
+              ElementsAre(HasSubstr("its version, of then (2.0.0), computes otherwise")));
+}
+
 // Of a control that was never delayed there is nothing to draw, and what comes after it stays what
 // it is.
 TEST(ReportModel, WhatWasNotTriedMovesNothing) {
@@ -308,7 +329,7 @@ TEST(HtmlReport, ManyExperimentsShareWhatAPageHolds) {
   while (file.stages.size() < kMostRunStages) file.stages.push_back(file.stages[1]);
   const std::string page = HtmlReport(*MakeReport(std::move(file)));
   EXPECT_EQ(CountOf(page, "<h3>Every window</h3>"), kMostRunStages);
-  EXPECT_THAT(page, HasSubstr("The first 31 of them:"));
+  EXPECT_THAT(page, HasSubstr("The first 62 of them:"));
   EXPECT_LT(page.size(), 8'000'000u);
 }
 

@@ -195,6 +195,7 @@ TEST(RunFile, WhatIsWrittenIsReadAgain) {
   plan.mutable_plan()->set_seed(~uint64_t{0});
   const std::string words[] = {"sbumpctl", "sweep", "--target", "a'b *", ""};
   v1::GetInfoReply daemon;
+  daemon.set_version("9.8.7");
   daemon.set_host("box\n");
   daemon.set_kernel("Linux 6.1");
   daemon.set_processors(2);
@@ -213,6 +214,7 @@ TEST(RunFile, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(file->stages[0].plan->seed(), ~uint64_t{0});
   EXPECT_TRUE(IsConfirmation(file->stages[1]));
   EXPECT_EQ(file->header.sbump(), kRunFileVersion);
+  EXPECT_EQ(file->header.daemon_version(), "9.8.7");
   EXPECT_GT(file->header.unix_ns(), uint64_t{1'700'000'000'000'000'000});
   EXPECT_EQ(file->header.host(), "box\\n");
   EXPECT_EQ(file->header.kernel(), "Linux 6.1");
