@@ -23,11 +23,11 @@ class LatencyTest(SweepCase):
         log.touch()
         target = self.start_target(interpreters.any_supported(), "open_loop.py")
         target.ask("start", str(log))
-        histogram = metrics.Histogram(log, [1e-6 * bound for bound in range(50, 5000, 50)], scale=1e-6)
         groups = ("--group", "before=*/open_loop.py:answer", "--group", "after=*/open_loop.py:tidy")
         soon = ("--top-share", "40", "--margin", "0.3", "--no-controls")
-        with metrics.served(lambda: histogram.text("took_seconds")) as url:
-            latency = self.results_of(self.sweep(target, *groups, *soon, budget_s=50, metric="prom:%s#p50(took_seconds)" % url))
+        with metrics.exported("took", log) as url:
+            latency = self.results_of(self.sweep(target, *groups, *soon, budget_s=50,
+                                                 metric='prom:%s#p50(took_seconds{kind="whole"})' % url))
         throughput = self.results_of(self.sweep(target, *groups, *soon, budget_s=15, metric="calls:*/open_loop.py:step"))
         self.assertEqual(latency["before"]["verdict"], "MATTERS", latency)
         self.assertNotEqual(latency["after"]["verdict"], "MATTERS", latency)

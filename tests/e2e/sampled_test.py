@@ -24,7 +24,7 @@ class SampledTest(SweepCase):
     def test_a_metric_from_a_log(self):
         log = pathlib.Path(self.scratch) / "log"
         log.touch()
-        self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "log:%s#^unit$" % log)
+        self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "log:%s#sum:^did([0-9]+)$" % log)
 
     def test_a_native_metric(self):
         log = pathlib.Path(self.scratch) / "log"
@@ -47,12 +47,14 @@ class SampledTest(SweepCase):
             self.assertEqual(result["verdict"], "MATTERS", answer)
             self.assertAlmostEqual(result["hits_per_unit"], 1, delta=0.1)
 
-    def test_a_metric_from_prometheus(self):
-        log = pathlib.Path(self.scratch) / "log"
-        log.touch()
-        with metrics.exported(log) as url:
-            self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "prom:%s#units_total" % url,
-                                         "--positive-control", "*/service.py:step")
+    def test_metrics_from_prometheus(self):
+        """A counter, and the sum of a histogram that has labels."""
+        for metric in ("units_total", 'batch_size_sum{kind="whole"}'):
+            log = pathlib.Path(self.scratch) / metric[:5]
+            log.touch()
+            with metrics.exported("units", log) as url:
+                self.assert_tells_them_apart(self.start_service(log=log, times_slower=5), "prom:%s#%s" % (url, metric),
+                                             "--positive-control", "*/service.py:step")
 
     def test_a_positive_control_that_is_not_felt(self):
         """What is counted goes by the clock: no machine is so late that it is felt there."""
@@ -75,7 +77,7 @@ class SampledTest(SweepCase):
         verdicts = []
         for budget_s, control in ((50, ()), (90, ("--positive-control", "*/service.py:step"))):
             answer = self.sweep(target, "--target", "*/service.py:critical", "--top-share", "40", "--margin", "0.25",
-                                *control, budget_s=budget_s, metric="log:%s#^unit$" % log)
+                                *control, budget_s=budget_s, metric="log:%s#^did1$" % log)
             result = self.results_of(answer)["targets"]
             self.assertTrue(0 < result["criticality"] < 0.25, answer)
             verdicts.append(result["verdict"])

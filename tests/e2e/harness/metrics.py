@@ -49,9 +49,9 @@ def served(text):
 
 
 @contextlib.contextmanager
-def exported(log):
-    """As served(), by Prometheus's own library: `units_total`, what is in the file."""
-    exporter = subprocess.Popen(["/usr/bin/python3", "-B", pathlib.Path(__file__).with_name("exporter.py"), log],
+def exported(kind, log):
+    """As served(), by Prometheus's own library: what is in the file, of a kind that exporter.py knows."""
+    exporter = subprocess.Popen(["/usr/bin/python3", "-B", pathlib.Path(__file__).with_name("exporter.py"), kind, log],
                                 stdout=subprocess.PIPE, text=True)
     try:
         yield "http://127.0.0.1:%d/metrics" % int(exporter.stdout.readline())
@@ -91,15 +91,17 @@ class Histogram:
         self.read, self.sum = 0, 0
         self.lock = threading.Lock()
 
-    def text(self, name):
+    def buckets(self):
+        """Upper bounds with their cumulative counts, and the sum of all numbers."""
         with self.lock:
             self._take_new()
-            cumulative = list(itertools.accumulate(self.counts))
-            total = self.sum
+            return list(zip((*map(str, self.bounds), "+Inf"), itertools.accumulate(self.counts))), self.sum
+
+    def text(self, name):
+        buckets, total = self.buckets()
         lines = ["# TYPE %s histogram" % name]
-        lines += ['%s_bucket{le="%s"} %d' % (name, bound, count)
-                  for bound, count in zip((*self.bounds, "+Inf"), cumulative)]
-        return "\n".join([*lines, "%s_sum %g" % (name, total), "%s_count %d" % (name, cumulative[-1]), ""])
+        lines += ['%s_bucket{le="%s"} %d' % (name, bound, count) for bound, count in buckets]
+        return "\n".join([*lines, "%s_sum %g" % (name, total), "%s_count %d" % (name, buckets[-1][1]), ""])
 
     def _take_new(self):
         with open(self.path, "rb") as file:

@@ -56,7 +56,7 @@ def work():
         step(1)
         units += 1
         if log:
-            log.write(b"unit\n")
+            log.write(b"did1\n")
     begun.set()
 
 
@@ -79,7 +79,7 @@ def work_side_by_side():
         critical(1)
         step(1)
         units += 1
-        log.write(b"unit\n")
+        log.write(b"did1\n")
 
 
 def start_many(workers, log_file):
