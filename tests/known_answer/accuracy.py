@@ -40,13 +40,17 @@ def all_of(records):
 
 
 def write(path, *records):
-    """As markdown(), into what is between the marks, where the file has them; else all of it."""
+    put_between(path, BEGIN, END, markdown(*records))
+
+
+def put_between(path, begin, end, text):
+    """Into what is between the marks, where the file has them; else all of it."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
-    before, mark, rest = old.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END)
-    if not end:
-        before, mark, end, after = "", "", "", ""
-    path.write_text(before + mark + markdown(*records) + end + after, encoding="utf-8")
+    before, mark, rest = old.partition(begin + "\n")
+    _, last, after = rest.partition(end)
+    if not last:
+        before, mark, last, after = "", "", "", ""
+    path.write_text(before + mark + text + last + after, encoding="utf-8")
 
 
 def where(records):
