@@ -3,17 +3,16 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "daemon/match/code_name.h"
 #include "daemon/match/pattern.h"
+#include "daemon/match/pattern_index.h"
 
 namespace sbump {
 
 // Immutable once built; safe to use from several threads. Not to be copied: it indexes its own
-// patterns. Patterns without globs cost one lookup together, however many there are.
+// patterns.
 class TargetList {
  public:
   // With `paths_only`, module parts (of excludes as well) take file names only.
@@ -29,10 +28,10 @@ class TargetList {
   // those that are exempt.
   std::vector<size_t> AllMatches(const CodeName& name) const;
 
-  bool Excluded(const CodeName& name) const;
+  bool Excluded(const CodeName& name) const { return excludes_index_.FirstMatch(name).has_value(); }
 
   // False: no pattern takes any code of this file, whatever its qualname.
-  bool AnyTakesModule(const CodeName& name) const;
+  bool AnyTakesModule(const CodeName& name) const { return patterns_index_.AnyTakesModule(name); }
   // False: only file names matter, dotted module names do not.
   bool AnyTakesDottedNames() const;
 
@@ -41,26 +40,10 @@ class TargetList {
   bool paths_only() const { return paths_only_; }
 
  private:
-  // The patterns with one module part.
-  struct Group {
-    std::unordered_map<std::string_view, std::vector<size_t>> by_qualname;  // without globs
-    std::vector<size_t> others;
-  };
-
-  struct GlobGroup {
-    const Glob* module = nullptr;
-    Group group;
-  };
-
-  // Of all patterns whose module part takes it.
-  std::vector<const Group*> GroupsOf(const CodeName& name) const;
-
   const std::vector<Pattern> patterns_;
   const std::vector<Pattern> excludes_;
   const bool paths_only_;
-  // By the text of the module part.
-  std::unordered_map<std::string_view, Group> plain_groups_;
-  std::unordered_map<std::string_view, GlobGroup> glob_groups_;
+  const PatternIndex patterns_index_, excludes_index_;
 };
 
 }  // namespace sbump
